@@ -3,6 +3,10 @@
 The one rule: `decide` is pure. It uses no I/O, no clock and no randomness; equal input leads to equal output; the input
 is unchanged. Caches of values that follow from the input alone, such as `Nodes.kept`, may grow. `scheduler.core` keeps
 what one cycle leaves to the next.
+
+At its end, the phase of each PodGroup follows from refusals and from the tasks that the API shows as scheduled
+(Volcano's `framework/session.go`, `jobStatus`); a bind of this cycle does not count yet. The phase Unknown, set after a
+refusal, remains until enough tasks run: a cycle that skipped the job, or was cut before its turn, has no newer result.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from collections.abc import Set
 import msgspec
 
 from .actions import ACTIONS
-from .actions.podgroup_phases import set_phases
 from .backlog.backlog import Backlog
 from .backlog.cycle_end import CycleEnd, CycleOutcome
 from .framework.decisions import Decisions
@@ -21,12 +24,44 @@ from .framework.session import Session
 from .framework.tracing import Step, no_trace
 from .framework.work import UNLIMITED, Budget
 from .model.cluster import Cluster
-from .model.task import TaskStatus
+from .model.job import Job, PodGroupPhase
+from .model.task import COMPLETED, TaskStatus
 from .placement.empty_nodes import EmptyNodes
 from .plugins import PLUGINS
 from .policy.model import Policy
 from .preemption.early_ends import note_early_ends
 from .reasons import Gated, NoNode, NotBackfilled
+
+SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
+
+
+def set_phases(session: Session) -> None:
+    """Record the phase of every job whose PodGroup has a different one.
+
+    The phase of a job that the cycle skipped, or for which no action has work, changes only if pods of the job are
+    evicted and other pods of it wait.
+    """
+    evicted = {eviction.job for eviction in session.decisions.evictions} & session.sums.undecided
+    if evicted:
+        evicted.difference_update(job.key for job in session.selection.undecided)
+    for job in (*session.selection.undecided, *session.selection.served(evicted)):
+        phase = _phase(session, job)
+        if phase != job.phase:
+            session.decisions.phases[job.key] = phase
+
+
+def _phase(session: Session, job: Job) -> str:
+    refused = job.key in session.decisions.refusals or job.phase == PodGroupPhase.UNKNOWN
+    if job.by_status.get(TaskStatus.RUNNING) and refused and job.ready < job.min_available:
+        return PodGroupPhase.UNKNOWN
+    scheduled = job.count(SCHEDULED)
+    leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
+    if scheduled + leaving and scheduled + leaving >= job.min_available:
+        return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
+    if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
+        return session.phase(job)  # room is being freed for the job, and a new admission would lose that room
+    return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
+
 
 BACKFILL = "backfill"
 

@@ -10,7 +10,6 @@ from schedspec import options
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.api.kinds import Kind
-from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
@@ -19,6 +18,8 @@ from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 from schedspec.steps.columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
+
+from ..conformance.levels import needs_of_policy
 
 _OWN_CLASSES, _MOST = "system-", 1_000_000_000
 """Prefix and values of priority classes that Kubernetes keeps for itself."""

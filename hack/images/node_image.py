@@ -24,9 +24,9 @@ from pathlib import Path
 from hack.images import command, debian_root
 from hack.images.node_programs import CONTROL_PLANE, NETWORK, NODE, RECIPE, node_programs
 from schedspec.clusters.docker import Docker
-from schedspec.clusters.images import archive_format, archives
+from schedspec.clusters.images import archives
 from schedspec.clusters.images import node_image as found
-from schedspec.clusters.images.archive_format import Image
+from schedspec.clusters.images.archives import Image
 from schedspec.clusters.paths import cache_root
 from schedspec.clusters.programs.binaries import Provider, named_folder
 from schedspec.clusters.programs.cache import Cache
@@ -108,7 +108,7 @@ class _Build:
             self._report("making the control plane's images")
             self._docker.call("exec", container, "/setup", "kube-proxy", "/kube-proxy.tar")
             self._docker.call("cp", f"{container}:/kube-proxy.tar", work)
-            archive_format.write(work / "images.tar", _control_plane(programs, names, work / "kube-proxy.tar"))
+            archives.write(work / "images.tar", _control_plane(programs, names, work / "kube-proxy.tar"))
             self._report("putting them into containerd's store")
             self._docker.call("cp", work / "images.tar", f"{container}:/images.tar")
             self._docker.call("exec", container, "/setup", "import", "/images.tar")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedspec.clusters.programs.kind_programs import SourceProgram, worker
+from schedspec.clusters.images.worker_image import SourceProgram, worker
 from schedspec.clusters.programs.pinned import Program, programs, required_version
 
 RECIPE = Path(__file__).parent / "node-image"

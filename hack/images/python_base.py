@@ -13,7 +13,7 @@ from pathlib import Path
 from hack.images import command, debian_root
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import archives
-from schedspec.clusters.images import python_base as found
+from schedspec.clusters.images import dockerfile as found
 from schedspec.clusters.protocol import Progress
 
 RECIPE = Path(__file__).parent / "python-base"
@@ -57,6 +57,6 @@ if __name__ == "__main__":
     sys.exit(
         command.run(
             "python -m hack.images.python_base",
-            {"build": lambda _, progress: str(build(progress)), "where": found.provide},
+            {"build": lambda _, progress: str(build(progress)), "where": found.provide_base},
         )
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from hack.images import command, python_base
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import archives, dockerfile, wheels
-from schedspec.clusters.images import python_base as base
+from schedspec.clusters.images import dockerfile as base
 from schedspec.clusters.programs.binaries import provide
 from schedspec.clusters.programs.pinned import EMBEDDED, programs
 from schedspec.clusters.protocol import Progress

@@ -10,12 +10,10 @@ from ..lab.recorder.judge import HOPELESS, PING_PONG, SETTLED, Finding, Judge
 from ..lab.recorder.versions import VersionReader
 from ..monitors import MONITORS
 from ..scheduler.inputs import Gap
-from ..scheduler.policy.file import read_policy
-from ..scheduler.policy.loader import load_policy
+from ..scheduler.policy.loader import load_policy, read_policy
 from ..schedulers import find
 from ..virtual.state.over_time import inputs_over_time, shown, span_of
-from .answers import count, explains_errors, print_json, refuses_bad_input
-from .recordings import FOLDER, span
+from .answers import FOLDER, count, explains_errors, print_json, refuses_bad_input, span
 
 _BEFORE = 600.0
 """Seconds before the span that are read as well: what happened there decides about evictions in the span."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..api.errors import HarnessError
-from ..report import matrix, matrix_summary, record
+from ..report import matrix, record
 from .answers import explains_errors
 
 
@@ -32,7 +32,7 @@ def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
     folders = [run if run.is_dir() else run.parent for run in runs]
     files = matrix.write(found, out, list(record.read_all(folders)))
     summary = out / "summary.md"
-    summary.write_text(matrix_summary.summary(found), "utf-8")
+    summary.write_text(matrix.summary(found), "utf-8")
     for file in [*files, summary]:
         click.echo(file)
     return 0

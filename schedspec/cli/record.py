@@ -14,8 +14,7 @@ from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.kube import KubeError
 from ..scheduler.live import log
 from ..scheduler.live.options import address
-from ..scheduler.policy.file import read_policy
-from ..scheduler.policy.loader import load_policy
+from ..scheduler.policy.loader import load_policy, read_policy
 from ..schedulers import find
 from ..virtual.state.redacted_inputs import InputRedaction, table_in
 from .answers import explains_errors, parse_bytes, parse_seconds, refuses_bad_input

@@ -21,8 +21,7 @@ from ..lab.reduce.of_recording import is_recording
 from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
-from ..scheduler.policy.file import read_policy
-from ..scheduler.policy.loader import load_policy
+from ..scheduler.policy.loader import load_policy, read_policy
 from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 

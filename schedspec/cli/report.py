@@ -10,8 +10,7 @@ from .. import results
 from ..lab.recorder.window import record_of
 from ..report import build, comparison, html
 from ..virtual.state.over_time import segments_over_time
-from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
-from .recordings import span
+from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input, span
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -46,7 +45,7 @@ def report_command(
     Examples:
       schedspec report out/run
       schedspec report shard-1 shard-2 shard-3 -o all.html
-      schedspec report out/run --perfetto run.pftrace
+      schedspec report out/run --perfetto run.json
       schedspec report out/run --against out/main     # flipped verdicts, evictions, times
       schedspec report recording --from 02:10 --to 02:40
     """

@@ -10,8 +10,7 @@ from ..lab.recorder.evictions import Eviction, EvictionReader, about, between
 from ..lab.recorder.versions import VersionReader
 from ..scheduler.inputs import Gap
 from ..virtual.state.over_time import inputs_over_time, shown
-from .answers import NearestCommand, explains_errors, print_json, refuses_bad_input
-from .recordings import FOLDER, span
+from .answers import FOLDER, NearestCommand, explains_errors, print_json, refuses_bad_input, span
 
 
 @click.group("who", cls=NearestCommand)

@@ -10,7 +10,7 @@ import click
 from ..lab import why
 from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.kube import KubeError
-from ..scheduler.policy.file import read_policy
+from ..scheduler.policy.loader import read_policy
 from ..virtual.state import At, read_state
 from ..virtual.state.dump import take
 from ..virtual.state.over_time import time_in

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .protocol import Cluster, ClusterError, ClusterFacts, Progress, Settings
+from .protocol import Cluster, ClusterError, ClusterFacts, ClusterKind, Progress, Settings
 
-__all__ = [
-    "Cluster",
-    "ClusterError",
-    "ClusterFacts",
-    "Progress",
-    "Settings",
-    "missing_programs",
-    "provide",
-    "require_programs",
-    "resolve",
-]
+
+def choose(settings: Settings) -> ClusterKind:
+    """Return `kind` if a Docker engine answers and a node image is present or can be pulled, else `embedded`."""
+    from .kind.cluster import can_run  # noqa: PLC0415 - connects to Docker
+
+    return "kind" if can_run(replace(settings, kind="kind")) else "embedded"
 
 
 def provide(settings: Settings) -> Cluster:
@@ -55,7 +50,6 @@ def resolve(settings: Settings) -> Settings:
     """
     if settings.kind != "auto":
         return settings
-    from .auto import choose  # noqa: PLC0415 - connects to Docker
 
     return replace(settings, kind=choose(settings))
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 
-from .processes import end_programs
 from .protocol import ClusterError
 from .registry import ClusterRecord, Registry
+from .subprocess_run import end_programs
 
 
 def destroy(record: ClusterRecord, registry: Registry | None = None) -> None:

@@ -18,7 +18,6 @@ from .cleanup import sweep
 from .kwok_config import GANG_GATES, NO_GATES, Ports, fingerprint, kwokctl_config
 from .managed import MadeCluster
 from .paths import kind_config
-from .processes import runs
 from .programs import binaries
 from .programs.pinned import EMBEDDED, kubernetes_versions
 from .protocol import (
@@ -33,6 +32,7 @@ from .protocol import (
     nobody_waits,
 )
 from .registry import ClusterRecord
+from .subprocess_run import runs
 
 _BOOT_SECONDS = 180.0
 _ATTEMPTS = 3

@@ -20,8 +20,8 @@ import psutil
 from filelock import FileLock
 
 from .paths import state_root
-from .processes import runs
 from .protocol import BootError
+from .subprocess_run import runs
 
 _PORTS = range(20000, 32000)
 """Below the ports that kernels assign to outgoing connections: 32768 and up on Linux, 49152 and up on macOS."""

@@ -8,39 +8,57 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .. import options, steps
+from .. import clusters, options, steps
 from ..api import clock
 from ..api.errors import HarnessError
 from ..ci.plugin import Sharding
+from ..clusters import ClusterError, Settings
 from ..gherkin import bdd, collection, own_steps, selection, short_names
 from ..observe.expect import Expect
 from ..observe.history import History
+from ..options import Options
 from ..report import files, record
 from ..report.files import Claim, FolderTakenError
 from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import (
-    claims,
-    gating,
-    known_differences,
-    preview,
-    progress,
-    required_programs,
-    results_writer,
-    run_facts,
-    scenarios,
-    summary,
-)
+from . import claims, gating, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
 from .hooks import HookSpecs
 from .report_plugin import RunReport
+
+
+def _check_programs(options: Options, progress: Callable[[str], None]) -> None:
+    """Check that the programs of the run's cluster and scheduler exist or can be built, before a cluster boots.
+
+    Without Go, missing programs are downloaded, as the session would do. With Go, the check is that Go can build them.
+
+    Raises:
+        pytest.UsageError: programs are missing (no Go, a Go that is too old, no network); the text names them, the
+        places
+            and what to do next.
+    """
+    problems = list(_problems(options, clusters.resolve(options.settings), progress))
+    if problems:
+        raise pytest.UsageError("\n".join(problems))
+
+
+def _problems(options: Options, settings: Settings, progress: Callable[[str], None]) -> Iterator[str]:
+    try:
+        clusters.require_programs(settings, progress)
+    except ClusterError as problem:
+        yield f"cluster {settings.kind}: {problem}"
+    try:
+        options.adapter.require_programs(settings, options.scheduler_binaries, progress)
+    except (ClusterError, HarnessError) as problem:
+        yield f"scheduler {options.adapter}: {problem}"
+
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
 
@@ -186,7 +204,7 @@ def _require_programs(config: pytest.Config, ids: list[str]) -> None:
     if any(map(_is_of_a_feature, ids)) and not config.stash.get(_REQUIRED, False):
         config.stash[_REQUIRED] = True
         preview.show(config, config.stash[OPTIONS], summary.progress_writer(config))
-        required_programs.check(config.stash[OPTIONS], summary.progress_writer(config))
+        _check_programs(config.stash[OPTIONS], summary.progress_writer(config))
 
 
 def _is_of_a_feature(node_id: str) -> bool:

@@ -11,11 +11,10 @@ import difflib
 import importlib
 import re
 
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site, UnsuitableClusterError
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Nobody, Scheduler, Site, UnsuitableClusterError
 from .kai import Kai
 from .kube_scheduler import KubeScheduler
 from .kueue import Kueue
-from .nobody import Nobody
 from .own import Command, Own
 from .volcano import Volcano
 

@@ -6,10 +6,11 @@ the policies and the conditions of our own scheduler.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from .. import distribution
 from ..api.capabilities import Capability
@@ -32,11 +33,11 @@ VOLCANO, KUBERNETES = "volcano", "kubernetes"
 """The APIs for gangs: scheduling.volcano.sh and scheduling.k8s.io."""
 
 
-class Scheduler(Protocol):
-    """The scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
+class Scheduler:
+    """The scheduler of one cluster, from `launch` to `stop`. Not thread-safe. A method without a body may stay so."""
 
     def launch(self, policy: str) -> None:
-        """Start the scheduler without waiting for it. Its API may be installed meanwhile."""
+        """Start the scheduler without waiting for it, unless it needs its API or the nodes, which come meanwhile."""
 
     def start(self, policy: str) -> None:
         """Return when the scheduler schedules by this policy. `launch` may have been called before.
@@ -46,12 +47,14 @@ class Scheduler(Protocol):
             PolicyRefusedError: the scheduler rejected the policy.
             AdapterError: the scheduler could not be started.
         """
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop the scheduler. The second call does nothing."""
 
     def handle(self) -> dict[str, Any]:
         """Return the plain values that another process needs for `attach`."""
+        return {}
 
     def attach(self, handle: dict[str, Any]) -> None:
         """Attach to a scheduler that another process started."""
@@ -70,15 +73,25 @@ class Scheduler(Protocol):
             PolicyRefusedError: the scheduler rejected the policy.
             SchedulerDiedError: the scheduler ended.
         """
+        raise NotImplementedError
 
     def keep_recording(self, since: float, to: Path) -> bool:
         """Write the decisions from `since` on (wall time) as a recording to the folder `to`.
 
         Return False if there is no recording.
         """
+        del since, to
+        return False
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """Return the last lines of the log."""
+        """Return the last lines of the log; none without one."""
+        del count
+        return ()
+
+
+def sha256(policy: str) -> str:
+    """Return the digest by which a policy in force is known."""
+    return hashlib.sha256(policy.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,3 +311,20 @@ class Adapter:
             return f"our definitions: those of {self} are not on this machine"
         is_ours = folder == distribution.folder("scheduler") / "crds"
         return "our definitions" if is_ours else f"the definitions of {self}"
+
+
+class Nobody(Adapter):
+    """No scheduler is started. Scenarios that name a policy run with the policy in force."""
+
+    name: ClassVar[str] = "none"
+
+    def version(self, site: Site) -> str:
+        del site
+        return ""
+
+    def scheduler(self, site: Site) -> None:
+        del site
+
+    def starts(self, site: Site) -> str:
+        del site
+        return ""

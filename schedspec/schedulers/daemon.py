@@ -9,11 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
+from ..api import timeouts
 from ..api.errors import SchedulerDiedError
 from . import pdeathsig
+from .adapter import Scheduler, Site, sha256
 
 _TAIL = 25
 
@@ -100,6 +103,72 @@ class Daemon:
     def log_tail(self) -> str:
         """Return the last lines of the log for users."""
         return "\n".join(f"  | {self._readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
+
+
+class Programs(Scheduler):
+    """A scheduler whose programs run beside the cluster. A new policy restarts the first program.
+
+    Args:
+        site: Where they run.
+        programs: Paths by name.
+        logs: File names of the logs, by the names of the programs that run; the first program decides.
+    """
+
+    def __init__(self, site: Site, programs: Mapping[str, Path], logs: Mapping[str, str]) -> None:
+        self._site, self._programs = site, programs
+        self._daemons = [Daemon(name, site.folder / log) for name, log in logs.items()]
+        self._scheduler = self._daemons[0]
+        self._sha256 = ""
+
+    def restart(self, policy: str) -> None:
+        """Stop the first program; return when it runs with this policy.
+
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy.
+            UnsuitableClusterError: the scheduler has no such policy here.
+            SchedulerDiedError: the scheduler ended.
+        """
+        raise NotImplementedError
+
+    def use_policy(self, text: str) -> str:
+        """Restart the first program, unless it runs with this policy already. Raises what `restart` raises."""
+        wanted = sha256(text)
+        if wanted != self._sha256 or not self._scheduler.runs:
+            self._sha256 = ""
+            self.restart(text)
+            self._sha256 = wanted
+        return wanted
+
+    def stop(self) -> None:
+        """Stop all programs."""
+        for daemon in self._daemons:
+            daemon.stop()
+        self._sha256 = ""
+
+    def handle(self) -> dict[str, Any]:
+        return {"sha256": self._sha256, **{daemon.title: daemon.pid for daemon in self._daemons}}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        for daemon in self._daemons:
+            daemon.adopt(handle[daemon.title])
+        self._sha256 = handle["sha256"]
+
+    def check(self) -> None:
+        """Check that all programs run.
+
+        Raises:
+            SchedulerDiedError: one of them ended.
+        """
+        for daemon in self._daemons:
+            daemon.check()
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        return self._scheduler.last_lines(count)
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a program may take to become ready."""
+        return timeouts.READY * max(self._site.scale, 1.0)
 
 
 def _end_of(process: subprocess.Popen[bytes] | psutil.Process) -> str:

@@ -7,7 +7,6 @@ crash is a bug even if no scenario notices it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from ..clusters.docker import Docker
 from ..clusters.images import scheduler_image
 from ..clusters.programs import binaries
 from . import deployment
+from .adapter import Scheduler, sha256
 from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, NAMESPACE, PODS, POLICY, SELECTOR
 from .pods import Pods
 from .process import readable
@@ -32,7 +32,7 @@ _TOUCH_EVERY = 2.0
 """Seconds between two changes of the annotation. One change usually suffices and takes effect within 0.6 to 1.3 s."""
 
 
-class SchedulerInCluster:
+class SchedulerInCluster(Scheduler):
     """One Deployment. `folder` receives the overlay and, at the end, the logs of its pods."""
 
     def __init__(
@@ -65,9 +65,6 @@ class SchedulerInCluster:
         self._pods: tuple[str, ...] = ()
         self._policy = ""
         self._checked_at = 0.0
-
-    def launch(self, policy: str) -> None:
-        """Do nothing yet: the nodes must exist first."""
 
     def start(self, policy: str) -> None:
         """Build the image, load it into the nodes and deploy. Return when one replica leads and the policy is in force.
@@ -139,7 +136,7 @@ class SchedulerInCluster:
             PolicyRefusedError: the scheduler rejected the policy.
             SchedulerDiedError: a replica ended.
         """
-        wanted = hashlib.sha256(text.encode()).hexdigest()
+        wanted = sha256(text)
         if text != self._policy:
             self._api.call("PATCH", POLICY, body={"data": {"policy.yaml": text}}, content_type=MERGE)
             self._policy = text
@@ -163,9 +160,6 @@ class SchedulerInCluster:
     def metrics(self) -> str:
         """Return the leader's metrics page."""
         return self._get(self._leader(), "metrics").decode()
-
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
 
     def last_lines(self, count: int) -> Sequence[str]:
         """Return the last lines of the leader's log; of all logs if no replica leads."""

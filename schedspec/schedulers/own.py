@@ -9,15 +9,50 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import distribution
+from ..api.errors import PolicyRefusedError
 from ..clusters.simulated import SimulatedCluster
 from . import hyper_nodes
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
 from .in_cluster import SchedulerInCluster
-from .process import SchedulerProcess
-from .virtual import VirtualScheduler
+from .process import SchedulerProcess, cut_recording
+
+if TYPE_CHECKING:
+    from ..clusters.simulated import VirtualCluster
+
+
+class VirtualScheduler(Scheduler):
+    """A scheduler in virtual time. It ends with its cluster, and no other process can reach it."""
+
+    def __init__(self, virtual: VirtualCluster, recording: Path) -> None:
+        self._virtual, self._recording = virtual, recording
+        self._policy = ""
+
+    def launch(self, policy: str) -> None:
+        """Put the policy into force; the scheduler runs already."""
+        self.use_policy(policy)
+
+    def start(self, policy: str) -> None:
+        """Put the policy into force, and let the scheduler list all objects (one second of virtual time)."""
+        self.use_policy(policy)
+        self._virtual.advance(1.0)
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; return its sha256, or "" if it is in force already. Raises PolicyRefusedError."""
+        if text == self._policy:
+            return ""
+        try:
+            found = self._virtual.use_policy(text)
+        except ValueError as refused:
+            raise PolicyRefusedError(f"the scheduler refused the policy: {refused}", str(refused)) from None
+        self._policy = text
+        return found
+
+    def keep_recording(self, since: float, to: Path) -> bool:
+        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
+        return cut_recording(self._recording, since, to)
 
 
 class Own(Adapter):

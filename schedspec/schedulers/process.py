@@ -5,7 +5,6 @@ The harness uses only the process's command line and its HTTP pages; it imports 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from .. import distribution
 from ..api import timeouts
 from ..clusters.protocol import SCENARIO
 from ..scheduler.recording import segments
+from .adapter import Scheduler, sha256
 from .daemon import Daemon
 from .readiness import NotReadyError, require_in_force, retrying
 
@@ -33,7 +33,7 @@ def cut_recording(recording: Path, since: float, to: Path) -> bool:
         return False
 
 
-class SchedulerProcess:
+class SchedulerProcess(Scheduler):
     """One scheduler for one cluster: `command` with the arguments of `python -m scheduler`.
 
     `folder` has its log and its policy file.
@@ -126,7 +126,7 @@ class SchedulerProcess:
             SchedulerDiedError: the process ended.
         """
         self._write(text)
-        wanted = hashlib.sha256(text.encode()).hexdigest()
+        wanted = sha256(text)
         for attempt in self._until(timeouts.POLICY, pause=0.01):
             with attempt:
                 require_in_force(self.policy(), wanted)

@@ -17,7 +17,7 @@ from ..api.names import Names
 from .adapter import Scheduler
 
 
-class RenamedScheduler:
+class RenamedScheduler(Scheduler):
     """A scheduler behind `names`. Not thread-safe."""
 
     def __init__(self, scheduler: Scheduler, names: Names) -> None:

@@ -14,7 +14,7 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from ..api.capabilities import Capability
 from ..clusters.programs import binaries
@@ -22,13 +22,112 @@ from ..clusters.programs.definitions import definitions
 from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import AdapterError, Scheduler, Site
-from .deployed import DeploymentPlace, tag_of
-from .from_images import Images
+from .adapter import AdapterError, Scheduler, Site, sha256
+from .deployed import Deployed, DeploymentPlace, tag_of
+from .from_images import FromImages, ImageProgram, Images, made
 from .installable import Installable
 from .programs_folder import CRDS
-from .volcano_deployed import PLACE, DeployedVolcano
-from .volcano_processes import VolcanoProcesses
+from .volcano_processes import NAMESPACES, NODES, SERVED, VolcanoProcesses, require_open, require_running
+
+PLACE: Final = DeploymentPlace(
+    "volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf"
+)
+_CONFIG: Final = "/volcano"
+PARTS: Final = (
+    ImageProgram(
+        "vc-scheduler",
+        PLACE.deployment,
+        "/vc-scheduler",
+        ("--leader-elect=false", f"--scheduler-conf={_CONFIG}/{PLACE.key}", f"--node-selector={NODES}", *SERVED),
+        {_CONFIG: {"configMap": {"name": PLACE.config}}},
+    ),
+    ImageProgram(
+        "vc-controller-manager",
+        "volcano-controllers",
+        "/vc-controller-manager",
+        ("--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"),
+    ),
+)
+
+
+class DeployedVolcano(Scheduler):
+    """A Volcano that runs in the cluster, reached through the API server only. Its ConfigMap holds the policy.
+
+    The policy of an installed Volcano is restored at the end; a Volcano that the run deployed is removed. Volcano
+    schedules on every node that its own `--node-selector` allows. On a cluster that has other nodes than those of
+    scenarios, the selector must be `schedspec.dev/world:true`.
+
+    Args:
+        site: Where it runs.
+        images: The images that the run deploys; None if Volcano is installed.
+    """
+
+    def __init__(self, site: Site, images: Images | None = None) -> None:
+        self._api = site.api
+        self._images = None if images is None else FromImages(site, PLACE, PARTS, images)
+        self._deployed = Deployed(site.api, PLACE, "Volcano's scheduler", site.scale)
+        self._before: str | None = None
+        self._applied = False
+        self._sha256 = ""
+
+    def start(self, policy: str) -> None:
+        """Deploy Volcano with this policy; if it is installed, save the policy in force and replace it."""
+        if self._images is None:
+            self._before = self._deployed.configuration()
+            self.use_policy(policy)
+            return
+        self._applied = True
+        self._images.apply(policy, *(made("v1", "Namespace", name) for name in NAMESPACES))
+        self._deployed.wait(self._require_ready)
+        self._sha256 = sha256(policy)
+
+    def stop(self) -> None:
+        """Restore the original policy, or remove what the run deployed. The second call does nothing."""
+        before, self._before = self._before, None
+        if before is not None:
+            self._deployed.configure(before)
+        if self._applied and self._images is not None:
+            self._applied = False
+            self._images.remove()
+
+    def handle(self) -> dict[str, Any]:
+        return {"sha256": self._sha256}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        self._sha256 = handle["sha256"]
+
+    def check(self) -> None:
+        """Check once a second that no container ended.
+
+        Raises:
+            SchedulerDiedError: a container ended.
+        """
+        self._deployed.check()
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force by restarting the scheduler."""
+        wanted = sha256(text)
+        if wanted != self._sha256:
+            self._deployed.configure(text)
+            self._sha256 = ""
+            self._deployed.wait(self._require_ready)
+            self._sha256 = wanted
+        return wanted
+
+    def _require_ready(self) -> None:
+        """Check that a Volcano which the run deployed has ended its first session, according to its log.
+
+        Raises:
+            PolicyRefusedError: Volcano rejected the policy.
+            NotReadyError: it does not schedule yet.
+        """
+        if self._images is not None:
+            require_running("\n".join(self._deployed.last_lines()))
+            require_open(self._api)
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        return self._deployed.last_lines(count)
+
 
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
 _CHART = "installer/helm/chart/volcano"

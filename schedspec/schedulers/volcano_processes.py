@@ -11,17 +11,15 @@ begins before the queue `root` is in its cache.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ..api import timeouts
 from ..api.client import Api
 from ..api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from .adapter import Site, UnsuitableClusterError
-from .daemon import Daemon
+from .daemon import Daemon, Programs
 from .readiness import NotReadyError, retrying
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
@@ -43,74 +41,34 @@ _NO_ACTION: Final = re.compile(r"failed to find Action +(\w+)")
 _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTILINE | re.DOTALL)
 
 
-class VolcanoProcesses:
-    """Two programs. A new policy restarts the scheduler; the controllers keep running.
+class VolcanoProcesses(Programs):
+    """Two programs. The controllers keep running when a new policy restarts the scheduler.
 
     Without controllers, the cluster has its queues and PodGroups with their states.
     """
 
     def __init__(self, site: Site, programs: Mapping[str, Path], *, with_controllers: bool = True) -> None:
-        self._site, self._programs, self._with_controllers = site, programs, with_controllers
-        self._scheduler = Daemon("vc-scheduler", site.folder / "scheduler.log")
-        self._controllers = Daemon("vc-controller-manager", site.folder / "controllers.log")
+        controllers = {"vc-controller-manager": "controllers.log"} if with_controllers else {}
+        super().__init__(site, programs, {"vc-scheduler": "scheduler.log", **controllers})
         # Volcano reads its policy again after every write in the policy's folder, and logs that.
         self._file = site.folder / "policy" / "policy.yaml"
-        self._sha256 = ""
-
-    def launch(self, policy: str) -> None:
-        """Do nothing yet: Volcano exits if its definitions are missing."""
 
     def start(self, policy: str) -> None:
         """Return when the queue `default` is open and the policy is in force."""
         for name in NAMESPACES:
             self._site.create_if_absent("/api/v1/namespaces", "Namespace", name=name)
-        if not self._with_controllers:
-            self.use_policy(policy)
-            return
-        self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
+        for controllers in self._daemons[1:]:
+            self._launch(controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
-        for attempt in retrying(self._timeout, 0.05):
+        for attempt in retrying(self.timeout, 0.05) if self._daemons[1:] else ():
             with attempt:
                 self.check()
                 require_open(self._site.api)
 
-    def stop(self) -> None:
-        """Stop both programs."""
-        self._scheduler.stop()
-        self._controllers.stop()
-        self._sha256 = ""
-
-    def handle(self) -> dict[str, Any]:
-        return {"scheduler": self._scheduler.pid, "controllers": self._controllers.pid, "sha256": self._sha256}
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        self._scheduler.adopt(handle["scheduler"])
-        self._controllers.adopt(handle["controllers"])
-        self._sha256 = handle["sha256"]
-
-    def check(self) -> None:
-        """Check that both programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
-        self._scheduler.check()
-        if self._with_controllers:
-            self._controllers.check()
-
-    def use_policy(self, text: str) -> str:
-        """Start the scheduler with this policy, unless it runs with it already.
-
-        Raises:
-            PolicyRefusedError: Volcano rejected the policy.
-            SchedulerDiedError: the scheduler ended in its first session at each start.
-        """
-        wanted = hashlib.sha256(text.encode()).hexdigest()
-        if wanted == self._sha256 and self._scheduler.runs:
-            return wanted
+    def restart(self, policy: str) -> None:
+        """Return when the scheduler has ended its first session with this policy; it may take several starts."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(text, "utf-8")
-        self._sha256 = ""
+        self._file.write_text(policy, "utf-8")
         for left in reversed(range(_STARTS)):
             try:
                 self._start_scheduler()
@@ -118,8 +76,6 @@ class VolcanoProcesses:
             except SchedulerDiedError:
                 if not left:
                     raise
-        self._sha256 = wanted
-        return wanted
 
     def _start_scheduler(self) -> None:
         """Return when the scheduler has ended its first session.
@@ -131,7 +87,7 @@ class VolcanoProcesses:
         self._scheduler.stop()
         options = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
         self._launch(self._scheduler, *SERVED, *options)  # port 0 is any free port
-        for attempt in retrying(self._timeout, 0.05):
+        for attempt in retrying(self.timeout, 0.05):
             with attempt:
                 self._scheduler.check()
                 require_running(self._scheduler.text())
@@ -141,16 +97,6 @@ class VolcanoProcesses:
         config = str(self._site.kubeconfig)
         common = ["--kubeconfig", config, "--leader-elect=false", "--scheduler-name", "schedspec"]
         daemon.launch([self._programs[daemon.title], *common, *switches], {"KUBECONFIG": config})
-
-    @property
-    def _timeout(self) -> float:
-        return timeouts.READY * max(self._site.scale, 1.0)
-
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
-
-    def last_lines(self, count: int) -> Sequence[str]:
-        return self._scheduler.last_lines(count)
 
 
 def require_running(log: str) -> None:

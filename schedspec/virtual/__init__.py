@@ -33,29 +33,3 @@ from .load import (
     node,
 )
 from .outcomes import Outcome
-
-__all__ = [
-    "Adopted",
-    "Agenda",
-    "Arrival",
-    "Cycles",
-    "DrainNode",
-    "EndWork",
-    "FailNode",
-    "FailPod",
-    "InvalidLoadError",
-    "OnEviction",
-    "Outcome",
-    "PastEventError",
-    "Rank",
-    "RecoverNode",
-    "RemoveNode",
-    "Settings",
-    "Simulation",
-    "SimulationError",
-    "StuckError",
-    "UnknownNodeError",
-    "UsePolicy",
-    "Workload",
-    "node",
-]

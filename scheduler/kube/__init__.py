@@ -15,7 +15,7 @@ are `dict[str, Any]`.
 * `ApiError` and its subclasses (`NotFound`, `Conflict`, `AlreadyExists`, `Invalid`, `Forbidden` …): the server
   refused the request. `Unreachable`: there was no answer, or an unreadable one.
 * The client retries after 429, and repeatable requests after 5xx too. With `once`, the caller has to retry
-  (attempts.py, fair_queue.py).
+  (backoff.py, fair_queue.py).
 * `delete(…, uid=…)` never deletes a successor of the same name.
 
 A controller consists of informers, one work queue and one function:
@@ -34,7 +34,6 @@ a key later. A malformed object is in `informer.malformed[key]` instead of `info
 `EventRecorder.event(PODS, pod.metadata, WARNING, "Evict", "…")` writes events in the background.
 """
 
-from .changes import Absent, Change, Present, Unreadable
 from .client import Client, Patch
 from .config import Connection, connect, connect_as_kubectl
 from .decoding import Listing, Malformed
@@ -59,7 +58,7 @@ from .errors import (
 from .http import Http
 from .informer import Informer
 from .recorder import NORMAL, WARNING, EventData, EventRecorder
-from .reflector import Reflector
+from .reflector import Absent, Change, Present, Reflector, Unreadable
 from .resource import (
     BUDGETS,
     CLAIMS,
@@ -79,57 +78,3 @@ from .resource import (
 )
 from .scope import Scope
 from .workqueue import WorkQueue
-
-__all__ = [
-    "BUDGETS",
-    "CLAIMS",
-    "CSI_NODES",
-    "EVENTS",
-    "HYPER_NODES",
-    "NAMESPACES",
-    "NODES",
-    "NORMAL",
-    "PODGROUPS",
-    "PODS",
-    "PRIORITY_CLASSES",
-    "QUEUES",
-    "QUOTAS",
-    "VOLUMES",
-    "WARNING",
-    "WATCHED",
-    "Absent",
-    "AlreadyExists",
-    "ApiError",
-    "Change",
-    "Client",
-    "ConfigError",
-    "Conflict",
-    "Connection",
-    "EventData",
-    "EventRecorder",
-    "Forbidden",
-    "Gone",
-    "Http",
-    "Informer",
-    "Invalid",
-    "KubeError",
-    "LeadershipLost",
-    "Listing",
-    "Malformed",
-    "NotFound",
-    "Patch",
-    "Present",
-    "Reflector",
-    "Resource",
-    "Scope",
-    "ServerError",
-    "TooManyRequests",
-    "Unauthorized",
-    "UndeclaredField",
-    "Unreachable",
-    "Unreadable",
-    "UnreadableAnswer",
-    "WorkQueue",
-    "connect",
-    "connect_as_kubectl",
-]

@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
+
+from .errors import ApiError, KubeError, TooManyRequests, Unreachable
 
 
 class Backoff:
@@ -48,3 +51,27 @@ def _uniform() -> Callable[[float, float], float]:
     except RuntimeError:
         own = None
     return random.uniform if own is None else own.uniform
+
+
+_TEMPORARY = (429, 500, 502, 503, 504)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Retry after `after` seconds. With `holds_flow`, the other items of the flow wait equally long."""
+
+    after: float
+    holds_flow: bool = False
+
+
+def again_after(error: KubeError, backoff: Backoff) -> Again | None:
+    """Return when to retry a write; None if the error is permanent.
+
+    The caller makes sure that the write may be repeated. An item that has to be retried waits without a worker, so that
+    it blocks no other item. A pause that the server requests applies to one flow: one kind of write in one namespace.
+    """
+    if isinstance(error, TooManyRequests) and error.retry_after is not None:
+        return Again(error.retry_after, holds_flow=True)
+    if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _TEMPORARY):
+        return Again(backoff.next())
+    return None

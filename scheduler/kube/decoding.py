@@ -6,18 +6,27 @@ An object that its struct cannot represent affects no other object of the list o
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Generic, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from ..model.footprint import SMALL_BYTES, TooLargeError, identity_of
+from ..model.footprint import SMALL_BYTES, TooLargeError, has_many_values, identity_in, identity_of
 from ..model.objects import ObjectMeta
-from .chunked_decoding import CHUNK_BYTES, WHOLE, Extent, Stepwise, decoded
 from .resource import Bare, Resource, T
 
+R = TypeVar("R")
+Stepwise = Generator[None, None, R]
+"""A computation that yields wherever other tasks may run, because a cycle may hold the event loop for 4 ms only."""
+CHUNK_BYTES = 128 * 1024
+"""Bytes that are decoded in one turn of the event loop, unless an object is larger.
+
+A thread would not help: a decoder holds the GIL until it returns.
+"""
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors that decoding raises for invalid bytes."""
 PAGE_BYTES = 1 << 20
@@ -25,6 +34,25 @@ PAGE_BYTES = 1 << 20
 requested at a time.
 """
 TOO_DEEP = "it is nested too deep to be read"
+
+
+def run_now(work: Stepwise[R]) -> R:
+    """Run all of the work in this turn of the event loop."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return cast("R", end.value)
+
+
+async def run_yielding(work: Stepwise[R]) -> R:
+    """Run the work; other tasks run wherever it yields."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return cast("R", end.value)
+        await asyncio.sleep(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +132,10 @@ class _RawPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
+class _RawObject(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
 class _PageOutline(msgspec.Struct):
     metadata: _ListMeta
     items: list[int] | None = None
@@ -130,51 +162,34 @@ _raw_pages = msgspec.json.Decoder(_RawPage)
 _page_outlines = msgspec.json.Decoder(_PageOutline)
 _events = msgspec.json.Decoder(Event)
 _event_outlines = msgspec.json.Decoder(_EventOutline)
-_bare = msgspec.json.Decoder(Bare)
+_raw_objects = msgspec.json.Decoder(_RawObject)
+_metas = msgspec.json.Decoder(ObjectMeta)
 _encode = msgspec.json.Encoder().encode
 
 
-def read(resource: Resource[T], data: bytes | msgspec.Raw, extent: Extent = WHOLE) -> Stepwise[T]:
+def read(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
     """Return an object that was requested by name.
 
     Raises:
         UNREADABLE: One of these if the struct cannot read the object.
-        TooLargeError: The object exceeds the extent.
     """
     if resource.struct is Bare:
-        return cast("T", (yield from _bare_of(data)))
-    found: T = yield from decoded(resource.struct, data, extent=extent)
-    return found
+        return cast("T", Bare(_metas.decode((yield from _metadata_in(data)))))
+    return _decoder(resource.struct).decode(data)  # type: ignore[no-any-return]
 
 
 def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Malformed]:
     """Return an object of a list or watch; an unreadable one as Malformed, with the readable part of its metadata."""
     try:
-        return trimmed(resource, (yield from _read_in_bounds(resource, data)), len(data))
+        if resource.trim is not None and has_many_values(data):
+            return resource.read_large(data)
+        return trimmed(resource, (yield from read(resource, data)), len(data))
     except (*UNREADABLE, TooLargeError) as error:
         try:
-            metadata = identity_of((yield from _bare_of(data)).metadata)
+            metadata = identity_of(identity_in((yield from _metadata_in(data))))
         except UNREADABLE:
             metadata = ObjectMeta()
         return Malformed(metadata, TOO_DEEP if isinstance(error, RecursionError) else str(error))
-
-
-def _read_in_bounds(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
-    """Return an object, or raise TooLargeError if it takes more memory than `resource.most_bytes`.
-
-    Skip the large fields that `resource.unread` names.
-    """
-    if resource.trim is None:
-        return (yield from read(resource, data))
-    unread = resource.unread(data) if resource.unread is not None and len(data) > CHUNK_BYTES else None
-    if unread:
-        return (yield from read(resource, data, Extent(unread=unread)))
-    try:
-        return (yield from read(resource, data, Extent(resource.most_bytes)))
-    except TooLargeError:
-        if unread is None:
-            raise
-        return (yield from read(resource, data, Extent(unread=unread)))
 
 
 def trimmed(resource: Resource[T], item: T, size: int) -> T | Malformed:
@@ -210,13 +225,13 @@ def _raw_page(data: bytes) -> Stepwise[_RawPage]:
         return _RawPage(page.metadata, [msgspec.Raw(cut[index]) for index in page.items or ()])
 
 
-def _bare_of(data: bytes | msgspec.Raw) -> Stepwise[Bare]:
+def _metadata_in(data: bytes | msgspec.Raw) -> Stepwise[msgspec.Raw]:
     """Return the metadata of an object. Names, labels and owners lie at most four levels deep."""
     try:
-        return _bare.decode(data)
+        return _raw_objects.decode(data).metadata
     except RecursionError:
         outline, _ = yield from _outline(bytes(data), 4)
-        return _bare.decode(outline)
+        return _raw_objects.decode(outline).metadata
 
 
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from typing import Any, Generic
 
-from .changes import Absent, Change, Present, Unreadable
 from .client import Client
 from .decoding import Malformed
-from .reflector import Reflector
+from .reflector import Absent, Change, Present, Reflector, Unreadable
 from .resource import Resource, T
 
 Listener = Callable[[str], None]

@@ -17,12 +17,12 @@ from typing import Any
 
 from ..model.objects import ObjectMeta
 from ..model.times import timestamp
-from .changes import Absent, Change
 from .client import Client, Patch
 from .clock import steady_time, wall_time
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .fair_queue import FairQueue
 from .recent import Recent
+from .reflector import Absent, Change
 from .resource import EVENTS, Resource
 
 log = logging.getLogger(__name__)

@@ -6,6 +6,8 @@ The one rule: a handler receives all changes without a gap and in order.
 2. If the server no longer has that version, all objects are listed again and the differences are reported.
 3. A watch without an event or a bookmark for `SILENCE` seconds is replaced, and its successor may be silent for twice
    that time: a loaded server sends bookmarks late. Only if the successor is silent too, objects may be stale.
+
+A change describes the current state of an object, not an action: a handler may receive it several times.
 """
 
 from __future__ import annotations
@@ -13,18 +15,47 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import msgspec
 
 from ..model.objects import ObjectMeta
 from .backoff import Backoff, spread
-from .changes import Absent, Change, Handler, Present, Unreadable
-from .chunked_decoding import CHUNK_BYTES, Stepwise, run_now, run_yielding
 from .client import Client
-from .decoding import UNREADABLE, Malformed, decode, decode_event, trimmed
+from .decoding import CHUNK_BYTES, UNREADABLE, Malformed, Stepwise, decode, decode_event, run_now, run_yielding, trimmed
 from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of_status
 from .resource import Resource, T
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[T]):
+    """The object exists and has this content."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The object with this key (`namespace/name`, or the name) and uid no longer exists."""
+
+    key: str
+    uid: str
+    last: Any = field(default=None, compare=False)
+    """The object's last version, if a watch reported the deletion; it is not trimmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The object exists and cannot be read. Its previous content no longer holds."""
+
+    key: str
+    malformed: Malformed
+
+
+Change = Present[T] | Absent | Unreadable
+Handler = Callable[[Change[T]], None]
+
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..model import objects
-from ..model.footprint import MAX_BYTES, check_size, kept_of_pod, unread_of_pod
+from ..model.footprint import MAX_BYTES, check_size, kept_of_pod, refuse_large, request_of_large_pod
 from ..model.objects import ObjectMeta
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -44,10 +44,8 @@ class Resource(Generic[T]):
     """
     most_bytes: int = field(default=MAX_BYTES, compare=False)
     """Bytes of memory that an object may take where `trim` is set."""
-    unread: Callable[[bytes | msgspec.Raw], Collection[str] | None] | None = field(default=None, compare=False)
-    """Returns the paths of fields that `trim` does not need, from the JSON of an object that is too large; None if no
-    part of the object is kept.
-    """
+    read_large: Callable[[bytes | msgspec.Raw], T] = field(default=refuse_large, compare=False)
+    """Returns what is kept of the JSON of an object with many values, where `trim` is set. Raises TooLargeError."""
 
     @property
     def api_version(self) -> str:
@@ -80,9 +78,15 @@ class Resource(Generic[T]):
         Nodes are kept whole: tenants do not create them.
         """
         if self.struct is objects.Pod:
-            trim: Any = partial(kept_of_pod, scheduler_names=scheduler_names)
-            return replace(self, trim=trim, unread=partial(unread_of_pod, scheduler_names=scheduler_names))
-        return self if self.struct is objects.Node else replace(self, trim=partial(check_size, most=self.most_bytes))
+            of_pod: Any = {
+                "trim": partial(kept_of_pod, scheduler_names=scheduler_names),
+                "read_large": request_of_large_pod,
+            }
+            return replace(self, **of_pod)
+        if self.struct is objects.Node:
+            return self
+        most = self.most_bytes
+        return replace(self, trim=partial(check_size, most=most), read_large=partial(refuse_large, most=most))
 
     @cached_property
     def bare(self) -> Resource[Bare]:

@@ -13,8 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from .attempts import again_after
-from .backoff import Backoff
+from .backoff import Backoff, again_after
 from .errors import KubeError
 from .fair_queue import FairQueue
 

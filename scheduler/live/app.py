@@ -12,28 +12,16 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..framework.decisions import Evict
-from ..kube import (
-    NORMAL,
-    PODGROUPS,
-    WARNING,
-    Client,
-    Connection,
-    EventRecorder,
-    Http,
-    KubeError,
-    Patch,
-    connect,
-)
+from ..kube import NORMAL, PODGROUPS, WARNING, Client, Connection, EventRecorder, Http, KubeError, Patch, connect
 from ..model.cluster import Cluster
 from ..model.names import TOO_COSTLY
 from ..model.objects import ObjectMeta
 from . import statuses
-from .endpoints import Endpoints
 from .leader import LEASES, Leader, leader_of
 from .leader import NAME as LEASE_NAME
 from .loop import CycleLoop
@@ -42,6 +30,7 @@ from .options import Options
 from .policy_file import InForce, PolicyFile
 from .progress import LONGEST, TICK, Expectation, Progress
 from .record import RunningRecord, write_cycle
+from .server import METRICS, Answer, Endpoint, Query, data, text
 from .state_feed import StateFeed
 from .status_builder import StatusBuilder
 from .status_writer import StatusWriter
@@ -49,6 +38,49 @@ from .writer import Writer
 
 if TYPE_CHECKING:
     from ..controllers import Context
+
+
+class Endpoints:
+    """The HTTP endpoints of the process. They only read: they run in the server's thread, apart from the event loop.
+
+    `unlisted` returns why the controllers are not ready, one line per reason.
+    """
+
+    def __init__(self, feed: StateFeed, policy: PolicyFile, metrics: Metrics, progress: Progress) -> None:
+        self.unlisted: Callable[[], list[str]] = list
+        self._feed = feed
+        self._policy = policy
+        self._metrics = metrics
+        self._progress = progress
+
+    def by_path(self) -> Mapping[str, Endpoint]:
+        return {
+            "/healthz": self.healthz,
+            "/readyz": self.readyz,
+            "/metrics": self.metrics,
+            "/policy": self.policy,
+        }
+
+    def healthz(self, _: Query) -> Answer:
+        """Return 200 while the process makes progress, else 503 with the reason."""
+        trouble = self._progress.trouble
+        return text(503, trouble) if trouble else text(200, "ok")
+
+    def readyz(self, _: Query) -> Answer:
+        """Return 200 if every watch has listed and none is silent for too long, else 503 with the reasons."""
+        unready = [reflector.unready for reflector in self._feed.reflectors]
+        waiting = [reason for reason in unready if reason] + self.unlisted()
+        return text(503, "\n".join(waiting)) if waiting else text(200, "ok")
+
+    def policy(self, _: Query) -> Answer:
+        current = self._policy.current
+        fields = {"path": current.path, "sha256": current.sha256, "error": current.error}
+        return data(fields | {"refused_sha256": current.refused_sha256})
+
+    def metrics(self, query: Query) -> Answer:
+        """Return all metrics, or those named by `name[]`, as Prometheus clients request them."""
+        return 200, METRICS, self._metrics.render(query.get("name[]", ()))
+
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..policy.file import LARGEST, read_policy
-from ..policy.loader import DEFAULT_TEXT, PolicyError, load_policy
+from ..policy.loader import DEFAULT_TEXT, LARGEST, PolicyError, load_policy, read_policy
 from ..policy.model import Policy
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from ..kube import (
     Unreadable,
 )
 from ..model.cluster import Cluster
-from ..model.podgroup_changes import ON_ITS_WAY
+from ..model.pod_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
 from ..topology.hyper_nodes import topology_now
 from .inbox import Bound, Inbox, RefusedWrite, Trouble

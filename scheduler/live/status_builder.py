@@ -27,15 +27,50 @@ from ..reasons import (
     victim_annotations,
 )
 from . import statuses
-from .card_series import CardSeries
-from .debounce import Debounce
 from .inbox import Bound, Trouble
-from .job_series import JobSeries
 from .metrics import Metrics, is_too_costly
-from .queue_series import QueueSeries
+from .series import CardSeries, JobSeries, QueueSeries
 from .state_feed import Intake, StateFeed
 from .status_writer import StatusWriter
 from .turns import ITEMS_PER_TURN, Turns
+
+SECONDS = 2.0
+"""Seconds that a reason has to hold before it is reported."""
+
+
+class Debounce:
+    """The current reason of each key, and the end of its delay.
+
+    The next event may make a reason obsolete: a PodGroup does not exist yet, pods are being created. So a job's reason
+    for waiting is reported once it has held for `SECONDS`.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+        self._until: dict[str, float] = {}
+        """When the delay of each delayed reason ends."""
+
+    def has_run_out(self, key: str, reason: str, now: float) -> bool:
+        """Record a reason that holds now. Return True if its delay is over."""
+        if self._reasons.get(key) != reason:
+            self._reasons[key] = reason
+            self._until[key] = now + SECONDS
+        elif self._until.get(key, now) <= now:
+            self._until.pop(key, None)
+        return key not in self._until
+
+    def forget(self, key: str) -> None:
+        """Remove the reason of a key."""
+        self._reasons.pop(key, None)
+        self._until.pop(key, None)
+
+    def due(self, now: float) -> list[str]:
+        """Return the keys whose reasons are due to be reported."""
+        return [key for key, until in self._until.items() if until <= now]
+
+    def next(self) -> float | None:
+        """Return when the next delay ends."""
+        return min(self._until.values(), default=None)
 
 
 class StatusBuilder:

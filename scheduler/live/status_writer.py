@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kube import Client, Conflict, KubeError, NotFound, Patch, Resource
-from ..kube.attempts import Again, again_after
-from ..kube.backoff import Backoff
+from ..kube.backoff import Again, Backoff, again_after
 from ..kube.clock import steady_time
 from ..kube.fair_queue import FairQueue
 from ..kube.recent import Recent

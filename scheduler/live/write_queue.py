@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from ..kube.attempts import Again
+from ..kube.backoff import Again
 from ..kube.fair_queue import FairQueue
 
 log = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from structlog.contextvars import bind_contextvars, get_contextvars
 from ..framework.decisions import Bind, Evict
 from ..inputs import Reverted
 from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch, Resource
-from ..kube.attempts import Again, again_after
-from ..kube.backoff import Backoff
+from ..kube.backoff import Again, Backoff, again_after
 from ..kube.clock import wall_time
 from ..kube.resource import Bare
 from ..model.times import timestamp

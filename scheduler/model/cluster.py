@@ -16,14 +16,12 @@ from .changes import CLAIMS, FREED, GROUPS, WORK
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job
-from .known import NamedResources
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
-from .pod_changes import PodState, report_pod
-from .podgroup_changes import check_size, reserves_as_before
+from .pod_changes import PodState, check_size, report_pod, reserves_as_before
 from .queue import Queue
 from .sums import Sums
-from .task import HOLDING, Task, TaskStatus, job_key_of
+from .task import HOLDING, NamedResources, Task, TaskStatus, job_key_of
 from .times import seconds
 
 

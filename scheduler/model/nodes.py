@@ -9,17 +9,37 @@ interned.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import resources
-from .memo import Memo
 from .objects import Node
 from .resources import MAX_AMOUNT, Resource
 from .task import COMPLETED, Task, TaskStatus
+
+T = TypeVar("T")
+
+
+class Memo:
+    """Results by key. Each caller uses keys of its own, and one type of result for each key."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the kept result, or else the result of `make`, which is kept from then on."""
+        if key not in self._known:
+            self._known[key] = make()
+        return cast("T", self._known[key])
+
+    def clear(self) -> None:
+        """Drop all results, because their input has changed."""
+        self._known.clear()
+
 
 Amounts = NDArray[np.int64]
 Vector = NDArray[np.float64]

@@ -4,17 +4,43 @@ With these sums, a cycle's cost depends on the number of changes, not on the num
 
 The one rule: the sums equal those computed anew from all jobs. Each change of a job is reported at once (`changed`).
 A cycle changes jobs too, but restores them at its end.
+
+A job reserves capacity from its admission until its pods hold what it needs. The sums kept between cycles and the queue
+plugins share the functions for that, so that they agree; some plugins measure in whole cards (`Measure`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .job import Job, PodGroupPhase
-from .reserving import is_reserving, ungated
-from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from
+from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from, total_of
+from .task import HOLDING, Task, TaskStatus
+
+Measure = Callable[[Task], Mapping[str, int]]
+"""Returns the amounts that a task uses of quotas."""
+
+
+def is_reserving(job: Job, phase: str) -> bool:
+    """Whether a job in this phase reserves what it needs to start but does not hold yet."""
+    return phase == PodGroupPhase.INQUEUE or (
+        phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
+    )
+
+
+def request_of(task: Task) -> Mapping[str, int]:
+    """Return the task's request, without `pods`."""
+    return task.request
+
+
+def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
+    """Return an amount minus the requests of the job's gated pods, at least zero."""
+    if not job.gated:
+        return amount
+    waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
+    return exceeded_part(amount, total_of(measure(task) for task in waiting if task.gated))
 
 
 class Contribution(NamedTuple):

@@ -21,25 +21,3 @@ from . import (
     sla,
 )
 from .queue import capacity, capacity_card, proportion
-
-__all__ = [
-    "PLUGINS",
-    "binpack",
-    "capacity",
-    "capacity_card",
-    "cdp",
-    "conformance",
-    "deviceshare",
-    "drf",
-    "gang",
-    "network_topology",
-    "nodegroup",
-    "nodeorder",
-    "overcommit",
-    "pdb",
-    "predicates",
-    "priority",
-    "proportion",
-    "resourcequota",
-    "sla",
-]

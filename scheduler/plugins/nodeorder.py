@@ -16,7 +16,7 @@ import numpy as np
 from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
-from ..model.objects.nodes import Taint
+from ..model.objects.topology import Taint
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 from ..placement.label_column import VALUES_A_STEP

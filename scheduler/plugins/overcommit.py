@@ -12,8 +12,8 @@ from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
-from ..model.reserving import request_of, ungated
 from ..model.resources import Resource
+from ..model.sums import request_of, ungated
 from ..model.task import Task
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
 from ..policy.schema import FLOAT, Argument

@@ -3,13 +3,19 @@
 The one rule: no part of a file is ignored silently. Each unsupported part is an error with its place and a remedy, and
 all errors of a file are reported at once. (Volcano ignores most of them, such as a misspelt switch or an unknown
 action, and crashes on the others.)
+
+Users, ConfigMaps and pull requests supply the file, so only a regular file of at most `LARGEST` bytes in UTF-8 is read:
+a FIFO cannot block the reader, and an endless device cannot fill its memory.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -31,6 +37,48 @@ from .schema import (
     Argument,
 )
 from .source import PolicyError, PolicySource, Problem, suggest
+
+LARGEST = 1 << 20
+"""Maximum bytes of a policy file."""
+
+
+class UnreadablePolicyError(PolicyError):
+    """The policy file cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(str(path), ())
+        self.args = (f"{path}: cannot read the policy file: {why}; name a readable file with --policy",)
+
+
+def read_policy(path: Path) -> str:
+    """Return the text of a policy file.
+
+    Raises:
+        UnreadablePolicyError: The path is not a regular file, or the file is too large or not UTF-8.
+    """
+
+    def problem(why: str) -> UnreadablePolicyError:
+        return UnreadablePolicyError(path, why)
+
+    try:
+        # a FIFO without a writer must not block, even if it replaces the file right before the call
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
+                raise problem(f"{_kind_of(mode)} is not a regular file")
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise problem(f"it is larger than {LARGEST:,} bytes")
+        return data.decode()
+    except OSError as error:
+        raise problem(error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise problem("not UTF-8") from error
+
+
+def _kind_of(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
+    return kinds.get(stat.S_IFMT(mode), "the path")
+
 
 __all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
 

@@ -22,8 +22,7 @@ from ..framework.work import UNLIMITED
 from ..inputs import Decided, Input, PolicyLoaded, Remembered, Started, apply_input
 from ..model.cluster import Cluster
 from ..model.printable import one_line
-from ..policy.file import read_policy
-from ..policy.loader import PolicyError, load_policy
+from ..policy.loader import PolicyError, load_policy, read_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
 from .segments import RecordError, read_segment, required_segments

@@ -13,7 +13,7 @@ import pytest
 from hack.images import debian_root
 from hack.images import python_base as builder
 from schedspec.clusters.docker import Docker
-from schedspec.clusters.images import archives, python_base, scheduler_image
+from schedspec.clusters.images import archives, dockerfile, scheduler_image
 from schedspec.clusters.protocol import BinaryError
 
 ROOT = Path(__file__).parents[2]
@@ -55,27 +55,27 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def provided(engine: Engine) -> str:
-    return python_base.provide(cast(Docker, engine), lambda _: None)
+    return dockerfile.provide_base(cast(Docker, engine), lambda _: None)
 
 
 def test_a_base_image_of_the_engine_is_preferred(checkout: Path) -> None:
     archives.place(BUILT).touch()
-    assert provided(Engine(has=(python_base.OFFICIAL, OWN))) == python_base.OFFICIAL
-    engine = Engine(has=(OWN,), offers=(python_base.OFFICIAL,))
+    assert provided(Engine(has=(dockerfile.OFFICIAL, OWN))) == dockerfile.OFFICIAL
+    engine = Engine(has=(OWN,), offers=(dockerfile.OFFICIAL,))
     assert (provided(engine), engine.calls) == (OWN, [])
 
 
 def test_a_base_image_that_was_built_is_imported_from_the_cache(checkout: Path) -> None:
     archives.place(BUILT).touch()
-    engine = Engine(offers=(python_base.OFFICIAL,))
+    engine = Engine(offers=(dockerfile.OFFICIAL,))
     assert provided(engine) == OWN
     assert engine.calls == [f"import {archives.place(BUILT)} {OWN}"]
 
 
 def test_without_a_built_base_image_the_official_one_is_pulled(checkout: Path) -> None:
-    engine = Engine(offers=(python_base.OFFICIAL,))
-    assert provided(engine) == python_base.OFFICIAL
-    assert engine.calls == [f"pull {python_base.OFFICIAL}"]
+    engine = Engine(offers=(dockerfile.OFFICIAL,))
+    assert provided(engine) == dockerfile.OFFICIAL
+    assert engine.calls == [f"pull {dockerfile.OFFICIAL}"]
 
 
 def test_without_a_base_image_the_error_says_how_to_build_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,15 +95,15 @@ def test_a_base_image_is_built_only_if_none_is_available(checkout: Path, monkeyp
         to.touch()
 
     monkeypatch.setattr(debian_root, "make", make)
-    for engine in (Engine(has=(python_base.OFFICIAL,)), Engine(offers=(python_base.OFFICIAL,)), Engine(), Engine()):
+    for engine in (Engine(has=(dockerfile.OFFICIAL,)), Engine(offers=(dockerfile.OFFICIAL,)), Engine(), Engine()):
         builder.ensure(cast(Docker, engine), lambda _: None)
     assert built == [builder.RECIPE]
-    assert provided(Engine()) == python_base.own()
+    assert provided(Engine()) == dockerfile.own()
 
 
 def test_the_base_image_is_that_of_the_dockerfile_and_of_the_wheels_python() -> None:
-    assert f"ARG BASE={python_base.OFFICIAL}\n" in (ROOT / "deploy" / "Dockerfile").read_text()
-    assert python_base.OFFICIAL.startswith(f"python:{python_base.PYTHON}-")
+    assert f"ARG BASE={dockerfile.OFFICIAL}\n" in (ROOT / "deploy" / "Dockerfile").read_text()
+    assert dockerfile.OFFICIAL.startswith(f"python:{dockerfile.PYTHON}-")
 
 
 @pytest.mark.parametrize("file", ["scheduler/live/app.py", "deploy/requirements.lock", "deploy/Dockerfile"])

@@ -20,9 +20,9 @@ from schedspec.api.errors import RejectedError
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.clusters.kwok import Kwok
-from schedspec.clusters.processes import programs_of
 from schedspec.clusters.protocol import SCENARIO
 from schedspec.clusters.registry import Registry
+from schedspec.clusters.subprocess_run import programs_of
 from schedspec.scenario.preflight import RIGHTS
 from tests.support.cluster_api import within
 

@@ -2,17 +2,107 @@
 
 An archive is complete or absent: `kept` renames a finished file. A file lock lets one process at a time make an
 archive. The two newest archives of each family are kept, because a node image takes nearly a gigabyte.
+
+Images are written in the format of `docker save`, without an engine. Equal input gives equal bytes: timestamps are
+constant, and programs are sorted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from ..paths import cache_root
+from ..programs.download import sha256
+from ..programs.pinned import target
 from ..protocol import Progress
+
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of one layer."""
+
+    name: str
+    """Name with a tag, for instance `schedspec.local/worker:1`."""
+    programs: Mapping[str, Path]
+    """Absolute path in the image → executable file here."""
+    entrypoint: Sequence[str]
+    command: Sequence[str] = ()
+    under: Path | None = None
+    """Tar file with further contents of the image."""
+
+
+def write(archive: Path, images: Sequence[Image]) -> None:
+    """Write all images into one archive for `docker load`, `ctr images import` and `kind load`."""
+    with (
+        tempfile.TemporaryDirectory(dir=archive.parent, prefix=".layers-") as folder,
+        tarfile.open(archive, "w") as tar,
+    ):
+        manifest = [_add(tar, image, Path(folder) / "layer.tar") for image in images]
+        _add_bytes(tar, "manifest.json", _json(manifest))
+
+
+def _add(tar: tarfile.TarFile, image: Image, layer: Path) -> dict[str, object]:
+    """Add one image's layer and configuration. Return its entry in the manifest."""
+    _write_layer(layer, image)
+    digest = sha256(layer)
+    system, architecture = target()
+    config = _json(
+        {
+            "architecture": architecture,
+            "os": system,
+            "created": "1970-01-01T00:00:00Z",
+            "config": {
+                "Env": [_PATH],
+                "Entrypoint": list(image.entrypoint),
+                "Cmd": list(image.command),
+            },
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+        }
+    )
+    layer_name, config_name = f"{digest}/layer.tar", f"{hashlib.sha256(config).hexdigest()}.json"
+    if layer_name not in tar.getnames():
+        with layer.open("rb") as file:
+            tar.addfile(_entry(layer_name, layer.stat().st_size, 0o644), file)
+    _add_bytes(tar, config_name, config)
+    return {"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}
+
+
+def _write_layer(layer: Path, image: Image) -> None:
+    with tarfile.open(layer, "w") as tar:
+        if image.under is not None:
+            with tarfile.open(image.under) as under:
+                for member in under:
+                    member.mtime = 0
+                    tar.addfile(member, under.extractfile(member) if member.isfile() else None)
+        for path, program in sorted(image.programs.items()):
+            with program.open("rb") as file:
+                tar.addfile(_entry(path.lstrip("/"), program.stat().st_size, 0o755), file)
+
+
+def _entry(name: str, size: int, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, mode
+    return entry
+
+
+def _add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    tar.addfile(_entry(name, len(content), 0o644), io.BytesIO(content))
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
 
 _WAIT_TICK = 5.0
 

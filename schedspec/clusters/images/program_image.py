@@ -7,7 +7,7 @@ from pathlib import Path
 from ..docker import Docker
 from ..programs.download import sha256
 from ..protocol import Progress
-from . import archive_format, archives
+from . import archives
 
 
 def require(reference: str) -> None:
@@ -45,6 +45,6 @@ def made(program: Path, version: str, path: str, progress: Progress) -> tuple[st
         progress: Receives a line of progress.
     """
     name = f"schedspec.local/{program.name}:{version}"
-    image = archive_format.Image(name, {path: program}, entrypoint=[path])
+    image = archives.Image(name, {path: program}, entrypoint=[path])
     family, digest = program.name.replace("-", ""), sha256(program)[:12]
-    return name, archives.kept(f"{family}-{digest}.tar", lambda to: archive_format.write(to, [image]), progress)
+    return name, archives.kept(f"{family}-{digest}.tar", lambda to: archives.write(to, [image]), progress)

@@ -1,6 +1,6 @@
 """Build the scheduler's image for `--scheduler-in-cluster` from the sources under test, with deploy/Dockerfile.
 
-The build uses no network. `wheels.provide` fetches the packages before the build, `python_base.provide` the base.
+The build uses no network. `wheels.provide` fetches the packages before the build, `dockerfile.provide_base` the base.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from ..docker import Docker
 from ..paths import part
 from ..protocol import Progress
-from . import archives, dockerfile, python_base, wheels
+from . import archives, dockerfile, wheels
 
 NAME = "schedspec.local/scheduler"
 """The image's name in deploy/deployment.yaml; an overlay replaces the tag."""
@@ -21,7 +21,7 @@ NAME = "schedspec.local/scheduler"
 
 def tag() -> str:
     """Return a digest of everything that the image is made from."""
-    digest = hashlib.sha256((python_base.own() or python_base.OFFICIAL).encode())
+    digest = hashlib.sha256((dockerfile.own() or dockerfile.OFFICIAL).encode())
     for file in [_lock(), _dockerfile(), *_sources()]:
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:12]

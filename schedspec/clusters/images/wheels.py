@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import subprocess_run
 from ..docker import Docker
 from ..protocol import BinaryError, Progress
-from . import archives, python_base
+from . import archives, dockerfile
 
 _FETCH_SECONDS = 600.0
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -32,7 +32,7 @@ def provide(docker: Docker, family: str, lock: Path, progress: Progress) -> Path
     """
     architecture = docker.call("version", "--format", "{{.Server.Arch}}").split()[-1]
     machine = _MACHINES.get(architecture, architecture)
-    key = hashlib.sha256(f"{machine} {python_base.PYTHON}\0".encode() + lock.read_bytes()).hexdigest()[:12]
+    key = hashlib.sha256(f"{machine} {dockerfile.PYTHON}\0".encode() + lock.read_bytes()).hexdigest()[:12]
     return archives.kept(f"{family}-{key}.tar", lambda path: _fetch(lock, machine, path, progress), progress)
 
 
@@ -46,7 +46,7 @@ def _fetch(lock: Path, machine: str, to: Path, progress: Progress) -> None:
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".wheels-") as folder:
         command = [*(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check")]
         command += ["--require-hashes", "--only-binary", ":all:", "--dest", folder, "--requirement", str(lock)]
-        command += ["--implementation", "cp", "--python-version", python_base.PYTHON]
+        command += ["--implementation", "cp", "--python-version", dockerfile.PYTHON]
         for platform in _PLATFORMS:
             command += ["--platform", f"{platform}_{machine}"]
         done = subprocess_run.run(

@@ -6,25 +6,167 @@ Each cluster has a Docker network of its own with the cluster's name. All parts 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import secrets
 import shutil
 import time
+from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from .. import subprocess_run
 from ..cleanup import sweep
 from ..docker import Docker, DockerError
 from ..images import node_image, worker_image
 from ..images.node_image import NodeImage
-from ..kubectl import Kubectl
 from ..kwok import Kwok, configuration
 from ..managed import MadeCluster
 from ..paths import kind_config, state_root
-from ..processes import programs_of
 from ..programs import binaries
-from ..protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
+from ..protocol import (
+    BootError,
+    ClusterFacts,
+    ClusterKind,
+    PortTakenError,
+    Progress,
+    Served,
+    Settings,
+    SettingsError,
+    nobody_waits,
+)
 from ..registry import ClusterRecord
-from .config_file import CARDS_LABEL, CARDS_RESOURCE, KindFile, read
+from ..subprocess_run import programs_of
+
+CARDS_LABEL = "nvidia.com/gpu.count"
+"""Label with the number of cards that a node advertises; NVIDIA's GPU operator uses the same name."""
+CARDS_RESOURCE = "nvidia.com/gpu"
+
+_API = "kind.x-k8s.io/v1alpha4"
+_ROLES = ("control-plane", "worker")
+
+
+@dataclass(frozen=True, slots=True)
+class KindFile:
+    path: Path
+    roles: tuple[str, ...]
+    """One per node, in the file's order."""
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: {len(self.roles)} node{'s' if len(self.roles) > 1 else ''}"
+
+
+def read_config(path: Path) -> KindFile:
+    """Read and validate a configuration file.
+
+    Raises:
+        SettingsError: kind could not create a cluster from the file, or a node's number of cards is invalid.
+    """
+    try:
+        whole = yaml.compose(text := path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"the configuration of the Kind cluster cannot be read: {getattr(error, 'strerror', None) or error}",
+            str(path),
+            "name a file that exists: --kind-config FILE (kind-config/ has some)",
+        ) from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise SettingsError(f"the file is not YAML: {error.problem}", f"{path}:{line}", "repair the file") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"the file is not YAML: character #x{error.character:04x}: {error.reason}"
+        raise SettingsError(what, f"{path}:{line}", "remove this character") from error
+    fields = _fields(whole) if isinstance(whole, MappingNode) else {}
+    for field, wanted in (("kind", "Cluster"), ("apiVersion", _API)):
+        node = fields.get(field, whole)
+        if not isinstance(node, ScalarNode) or node.value != wanted:
+            raise _invalid(path, node, field, f"must be {wanted}")
+    nodes = fields.get("nodes")
+    if nodes is None:
+        return KindFile(path, ("control-plane",))  # kind's default
+    if not isinstance(nodes, SequenceNode) or not nodes.value:
+        raise _invalid(path, nodes, "nodes", "must be a list of nodes")
+    roles = tuple(_role(path, node, f"nodes[{index}]") for index, node in enumerate(nodes.value))
+    if "control-plane" not in roles:
+        raise _invalid(path, nodes, "nodes", "has no node with role control-plane")
+    return KindFile(path, roles)
+
+
+def _role(path: Path, node: Node, where: str) -> str:
+    if not isinstance(node, MappingNode):
+        raise _invalid(path, node, where, "must be a mapping with a role")
+    fields = _fields(node)
+    role = fields.get("role")
+    if role is not None and (not isinstance(role, ScalarNode) or role.value not in _ROLES):
+        raise _invalid(path, role, f"{where}.role", f"must be one of: {', '.join(_ROLES)}")
+    labels = fields.get("labels")
+    if isinstance(labels, MappingNode):
+        cards = _fields(labels).get(CARDS_LABEL)
+        if cards is not None and not (isinstance(cards, ScalarNode) and re.fullmatch(r"[1-9]\d{0,5}", cards.value)):
+            raise _invalid(path, cards, f"{where}.labels[{CARDS_LABEL}]", "must be a number of cards, 1 or more")
+        if isinstance(cards, ScalarNode) and cards.tag != "tag:yaml.org,2002:str":
+            raise _invalid(path, cards, f"{where}.labels[{CARDS_LABEL}]", f'must be a string: "{cards.value}"')
+    return role.value if isinstance(role, ScalarNode) else "control-plane"
+
+
+def _fields(node: MappingNode) -> dict[str, Node]:
+    return {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
+
+
+def _invalid(path: Path, node: Node | None, field: str, rule: str) -> SettingsError:
+    line = node.start_mark.line + 1 if node is not None else 1
+    value = f" and is {node.value!r}" if isinstance(node, ScalarNode) else ""
+    return SettingsError(f"{field} {rule}{value}", f"{path}:{line}", "repair the file (kind-config/ has examples)")
+
+
+_ANSWER_SECONDS = 15.0
+
+
+class Kubectl:
+    def __init__(self, program: Path, kubeconfig: Path) -> None:
+        self._start = [str(program), "--kubeconfig", str(kubeconfig)]
+
+    def ready(self) -> bool:
+        return subprocess_run.run([*self._start, "get", "--raw", "/readyz"], deadline=_ANSWER_SECONDS).status == 0
+
+    def version(self) -> str:
+        """Return the version of the API server, for instance `v1.36.3`."""
+        return str(json.loads(self._call("get", "--raw", "/version"))["gitVersion"])
+
+    def wait_ready(self, seconds: float) -> None:
+        """Return when every node is Ready and the namespace `default` accepts pods.
+
+        Raises:
+            BootError: they were not ready within `seconds`.
+        """
+        end = time.monotonic() + seconds
+        for condition, what in (("condition=Ready", ("nodes", "--all")), ("create", ("serviceaccount/default",))):
+            left = max(1, int(end - time.monotonic()))
+            self._call("wait", f"--for={condition}", *what, f"--timeout={left}s", deadline=left + 5)
+
+    def labels_of_nodes(self, label: str) -> dict[str, str]:
+        """Return the value of a label by node, for the nodes that have the label."""
+        nodes = json.loads(self._call("get", "nodes", "--selector", label, "--output", "json"))["items"]
+        return {node["metadata"]["name"]: node["metadata"]["labels"][label] for node in nodes}
+
+    def advertise(self, node: str, resource: str, amount: int) -> None:
+        """Advertise an amount of a resource on a node, as a device plugin would. The kubelet keeps it."""
+        has = {resource: str(amount)}
+        patch = json.dumps({"status": {"capacity": has, "allocatable": has}})
+        self._call("patch", "node", node, "--subresource=status", "--type=merge", "--patch", patch)
+
+    def _call(self, *words: str, deadline: float = _ANSWER_SECONDS) -> str:
+        done = subprocess_run.run([*self._start, *words], deadline=deadline)
+        if done.status != 0:
+            how = "did not end in time" if done.status is None else f"failed (exit status {done.status})"
+            raise BootError(
+                f"`kubectl {words[0]}` {how}:\n{done.last_lines}", " ".join([*self._start, *words]), "run again"
+            )
+        return done.output
+
 
 _CREATE_SECONDS = 240.0
 _READY_SECONDS = 120.0
@@ -39,7 +181,7 @@ class KindCluster(MadeCluster):
     simulated = False
 
     def __init__(self, settings: Settings) -> None:
-        self._file = read(settings.kind_config or kind_config() / "one-node.yaml")
+        self._file = read_config(settings.kind_config or kind_config() / "one-node.yaml")
         super().__init__(settings, _fingerprint(self._file, settings) if settings.reuse else secrets.token_hex(3))
         self._docker = Docker()
         self._image: NodeImage | None = None

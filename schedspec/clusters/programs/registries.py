@@ -6,6 +6,9 @@ files that `docker login` and `podman login` write, and their helpers. A registr
 
 Why not oras: version 0.2.43 took 131 s and five tries to report a refused connection, has no timeouts, verifies no
 digest, reads only ~/.docker/config.json and does not answer the challenge `Basic`.
+
+Files of an image follow from its layers: each covers those below it, and removes from them by whiteouts. Layers are tar
+files as in the OCI image specification; gzip is read, and what else this Python's `tarfile` knows.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import base64
 import hashlib
 import json
 import os
+import posixpath
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -31,8 +35,85 @@ import urllib3
 from requests.utils import parse_dict_header
 
 from ..subprocess_run import Tick, silent
-from . import layers
 from .pinned import target
+
+MAXIMUM_BYTES: Final = 2 << 30
+"""Maximum bytes of all layers, packed, and of one file in them: release images of schedulers have at most 200 MB."""
+_DEFINITION_BYTES: Final = 8 << 20
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+_LINKS: Final = 8
+Files = dict[str, tuple[Path, tarfile.TarInfo]]
+"""Path in an image → the layer that has the file, and the entry there."""
+
+
+class LayerError(Exception):
+    """An image does not have a file, or not as a file; the text continues a sentence that begins with the image."""
+
+
+def merged(layers: Sequence[Path]) -> Files:
+    """Return the files of an image, from its layers, the lowest first."""
+    files: Files = {}
+    for layer in layers:
+        added: Files = {}
+        with tarfile.open(layer) as tar:
+            for member in tar:
+                path = posixpath.normpath(f"/{member.name}")
+                folder, name = posixpath.split(path)
+                if name == _OPAQUE:
+                    _remove(files, folder, itself=False)
+                elif name.startswith(_WHITEOUT):
+                    _remove(files, posixpath.join(folder, name.removeprefix(_WHITEOUT)))
+                else:
+                    added[path] = layer, member
+        files |= added
+    return files
+
+
+def _remove(files: Files, path: str, *, itself: bool = True) -> None:
+    for name in [name for name in files if name.startswith(f"{path}/") or (itself and name == path)]:
+        del files[name]
+
+
+def extract(files: Files, inside: str, to: Path) -> None:
+    """Write a file of the image to `to`, links followed. Raises LayerError."""
+    path = inside
+    for _ in range(_LINKS):
+        if path not in files:
+            break
+        layer, member = files[path]
+        if member.issym():
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
+        elif member.islnk():
+            path = posixpath.normpath(f"/{member.linkname}")
+        else:
+            _copy(layer, member, to)
+            return
+    raise LayerError(f"has no file {inside}")
+
+
+def _copy(layer: Path, member: tarfile.TarInfo, to: Path) -> None:
+    if member.size > MAXIMUM_BYTES:
+        raise LayerError(f"has a larger {member.name} than {MAXIMUM_BYTES >> 30} GiB")
+    with tarfile.open(layer) as tar, to.open("wb") as file:
+        source = tar.extractfile(member)
+        if source is None:
+            raise LayerError(f"has no file {member.name}, but another kind of entry")
+        shutil.copyfileobj(source, file)
+
+
+def extract_definitions(files: Files, folder: Path) -> None:
+    """Copy every file of the image that is a custom resource definition. Without one, the folder is not made."""
+    for path, (layer, member) in files.items():
+        if not path.endswith((".yaml", ".yml")) or not member.isfile() or member.size > _DEFINITION_BYTES:
+            continue
+        draft = folder / posixpath.basename(path)
+        folder.mkdir(exist_ok=True)
+        _copy(layer, member, draft)
+        if b"\nkind: CustomResourceDefinition\n" not in b"\n" + draft.read_bytes():
+            draft.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
 
 _KINDS: Final = (
     "application/vnd.oci.image.index.v1+json",
@@ -106,12 +187,12 @@ class Registries:
             connection = _Connection(reference, session, self._answer_seconds, self._total_seconds, tick)
             try:
                 digest, manifest = connection.manifest()
-                files = layers.merged(
+                files = merged(
                     [connection.layer(it, Path(folder) / str(number)) for number, it in enumerate(manifest["layers"])]
                 )
-                layers.extract(files, inside, to)
-                layers.extract_definitions(files, to.with_name("crds"))
-            except layers.LayerError as error:
+                extract(files, inside, to)
+                extract_definitions(files, to.with_name("crds"))
+            except LayerError as error:
                 raise ImageError(f"{reference} {error}") from None
             except (tarfile.TarError, EOFError, zlib.error) as error:
                 raise ImageError(f"{reference} has a layer that this Python cannot read ({error})") from None
@@ -133,7 +214,7 @@ class _Connection:
         self._session, self._authorization = session, ""
         self._start = self._ticked = time.monotonic()
         self._deadline = self._start + total_seconds
-        self._left = layers.MAXIMUM_BYTES
+        self._left = MAXIMUM_BYTES
 
     def manifest(self) -> tuple[str, dict[str, Any]]:
         """Return the digest and the manifest of the image for this platform."""
@@ -151,7 +232,7 @@ class _Connection:
         """Write a layer to a file and return it."""
         self._left -= layer["size"]
         if self._left < 0:
-            raise ImageError(f"{self._reference} is larger than {layers.MAXIMUM_BYTES >> 30} GiB")
+            raise ImageError(f"{self._reference} is larger than {MAXIMUM_BYTES >> 30} GiB")
         digest = hashlib.sha256()
         with self._get(f"blobs/{layer['digest']}") as response, to.open("wb") as file:
             for piece in self._pieces(response, layer["size"]):

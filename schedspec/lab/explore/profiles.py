@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ... import distribution
 from ...api.capabilities import Capability
-from ...conformance.levels import Level
-from ...conformance.policy_needs import needs_of_policy
+from ...conformance.levels import Level, needs_of_policy
 from ...monitors import Rules
 from ...schedulers import Adapter
 from ..reduce.written import known_policies

@@ -17,20 +17,5 @@ Both worlds run through the same code with the same assumptions, which the answe
 from .answer import Plan
 from .changes import ChangeError, Side
 from .make import Request, make_plan
-from .markdown import render_markdown
-from .text import queue_line, render_text
+from .text import queue_line, render_markdown, render_text
 from .verdict import Condition, judge, parse_conditions
-
-__all__ = [
-    "ChangeError",
-    "Condition",
-    "Plan",
-    "Request",
-    "Side",
-    "judge",
-    "make_plan",
-    "parse_conditions",
-    "queue_line",
-    "render_markdown",
-    "render_text",
-]

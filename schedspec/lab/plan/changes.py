@@ -27,8 +27,7 @@ from ...scheduler.model import objects, resources
 from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.queue import Queue
 from ...scheduler.model.state_kinds import STATE_KINDS
-from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import PolicyError, load_policy, texts_in
+from ...scheduler.policy.loader import PolicyError, load_policy, read_policy, texts_in
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
 from ...virtual.state import State, kueue

@@ -13,18 +13,3 @@ from .of_recording import is_recording
 from .play import NOT_PLAYED, PAUSE, play
 from .reduce import IncidentError, Reduced, ReductionInput, reduce_case, reduce_incident, reduce_state
 from .thens import thens_of
-
-__all__ = [
-    "NOT_PLAYED",
-    "PAUSE",
-    "Case",
-    "IncidentError",
-    "Reduced",
-    "ReductionInput",
-    "is_recording",
-    "play",
-    "reduce_case",
-    "reduce_incident",
-    "reduce_state",
-    "thens_of",
-]

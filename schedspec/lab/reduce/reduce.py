@@ -13,8 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...scheduler.model.errors import BadInputError
-from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import load_policy, plain_text
+from ...scheduler.policy.loader import load_policy, plain_text, read_policy
 from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
 from .as_steps import merge_steps, variants

@@ -10,5 +10,3 @@ container of the state's pods runs there.
 """
 
 from .choose import Choice
-
-__all__ = ["Choice"]

@@ -13,9 +13,9 @@ from pathlib import Path
 from ...api.errors import HarnessError
 from ...clusters.programs import binaries
 from ...schedulers import Adapter, find
+from ...schedulers.adapter import Nobody
 from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kueue import Kueue
-from ...schedulers.nobody import Nobody
 from ...virtual.state import State, require_ours
 from ..plan.changes import PolicyUse, Worlds
 from ..plan.make import Decided, Decider, Model, Request

@@ -1,32 +1,239 @@
 """Run one world on a twin: etcd, API server and KWOK with the objects of a state, and the real scheduler.
 
 The world has settled when the scheduler has decided nothing for as long as its adapter says.
+
+A twin has its own names where a scheduler under test has them: its pods are placed by the scheduler that the adapter
+starts, and its nodes have the label by which our runs select nodes. All times are later by the age of the state, so
+that waits and deadlines are what they were when it was taken.
+
+The owners of work, whose controllers are not in a twin, are played: a pod that has an owner and is gone is created
+again, with the same name, and waits; a VolcanoJob whose policy restarts or ends it, or a task, deletes its other pods
+(`names.ON_EVICTED`); an evicted Workload of Kueue gives its reservation back, as job controllers do when its pods have
+ended.
 """
 
 from __future__ import annotations
 
+import copy
+import re
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from ...api import crds
-from ...api.client import Api
-from ...api.kinds import Kind
+from ...api.client import MERGE, Api, Object
+from ...api.errors import RejectedError
+from ...api.kinds import SERVED, WORLD, Kind
 from ...clusters.embedded import EmbeddedCluster
 from ...clusters.protocol import Settings
-from ...observe.history import History
+from ...observe import view
+from ...observe.history import History, Version
 from ...observe.watcher import HistoryWriter, Watches
+from ...scheduler.controllers.job.phases import ENDS
+from ...scheduler.model import names
+from ...scheduler.model.objects import Pod, Queue
+from ...scheduler.model.task import job_key_of
+from ...scheduler.model.times import timestamp
 from ...schedulers.adapter import Adapter, AdapterError, Site
 from ...virtual.state import State
+from ...virtual.state.api_objects import api_object
 from ..plan.answer import PlannedWorld
+from ..simulate.present import opened
 from .decisions import Decisions, Work
 from .etcd import Etcd
-from .objects import objects_of
-from .owners import Owners
+
+_EVICTED, _RESERVED, _ADMITTED = "Evicted", "QuotaReserved", "Admitted"
+
+
+class Owners:
+    """The owners of a twin's work. Feed it each version in order; not thread-safe.
+
+    Args:
+        api: The twin's API server.
+        etcd: Its database.
+        grace: Seconds from the eviction of a Workload until its pods have ended.
+        deleted: Receives the uids of the pods that a policy deletes.
+    """
+
+    def __init__(self, api: Api, etcd: Etcd, grace: float, deleted: set[str]) -> None:
+        self._api, self._etcd, self._grace = api, etcd, grace
+        self._ending: dict[str, tuple[float, Object]] = {}
+        """Evicted Workload → when its pods have ended (monotonic), and its last version."""
+        self._deleted = deleted
+        self._ended: set[str] = set()
+        """Uids of VolcanoJobs that a policy has ended."""
+
+    def feed(self, version: Version) -> None:
+        """React to a version."""
+        obj = version.object
+        if version.ref.kind == Kind.POD and version.change == "gone" and obj["metadata"].get("ownerReferences"):
+            self._on_gone(obj)
+        elif version.ref.kind == Kind.WORKLOAD:
+            uid = obj["metadata"]["uid"]
+            self._ending.pop(uid, None)
+            if version.change != "gone" and _must_give_back(obj):
+                self._ending[uid] = time.monotonic() + self._grace, obj
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether an evicted Workload still ends."""
+        return bool(self._ending)
+
+    def act(self) -> None:
+        """Write what is due."""
+        for uid, (due, workload) in [*self._ending.items()]:
+            if time.monotonic() >= due:
+                del self._ending[uid]
+                self._give_back(workload)
+
+    def _on_gone(self, pod: Object) -> None:
+        """Carry out the policy of the pod's VolcanoJob, once for all pods that it deletes, and create the pod again."""
+        meta = pod["metadata"]
+        action = meta["annotations"].get(names.ON_EVICTED, "") if meta["uid"] not in self._deleted else ""
+        owner = meta["ownerReferences"][0]["uid"]
+        if action in ENDS:
+            self._ended.add(owner)
+        if action in ("RestartJob", "RestartTask", *ENDS):
+            role = meta["annotations"].get(names.TASK_SPEC) if action == "RestartTask" else None
+            self._delete_others(meta["namespace"], owner, role)
+        if owner not in self._ended:
+            self._etcd.put([_created_again(pod)])
+
+    def _delete_others(self, namespace: str, owner: str, role: str | None) -> None:
+        path = SERVED[Kind.POD].path(namespace=namespace)
+        for pod in self._api.call("GET", path)["items"]:
+            meta = pod["metadata"]
+            owners = [it["uid"] for it in meta.get("ownerReferences") or ()]
+            if owner in owners and role in (None, meta["annotations"].get(names.TASK_SPEC)):
+                self._deleted.add(meta["uid"])
+                self._api.delete(f"{path}/{meta['name']}")
+
+    def _give_back(self, workload: Object) -> None:
+        meta, status = workload["metadata"], workload["status"]
+        why = "Evicted: " + str(view.condition(workload, _EVICTED).get("message", ""))
+        conditions = [
+            _changed(found, why) if found["type"] in (_RESERVED, _ADMITTED) else found for found in status["conditions"]
+        ]
+        resource = self._api.resource(workload["apiVersion"], workload["kind"])
+        body = {
+            "metadata": {"resourceVersion": meta["resourceVersion"]},
+            "status": {"admission": None, "conditions": conditions},
+        }
+        try:
+            path = resource.path(meta["name"], meta["namespace"], "status")
+            self._api.call("PATCH", path, body=body, content_type=MERGE)
+        except RejectedError as problem:
+            if problem.status not in (404, 409):  # it changed meanwhile: its next version is fed
+                raise
+
+
+def _must_give_back(workload: Object) -> bool:
+    """Whether a Workload is evicted and still has its reservation."""
+    return all(view.condition(workload, name).get("status") == "True" for name in (_EVICTED, _RESERVED))
+
+
+def _changed(condition: Object, why: str) -> Object:
+    since = timestamp(time.time())
+    return {**condition, "status": "False", "reason": "Pending", "message": why, "lastTransitionTime": since}
+
+
+def _created_again(pod: Object) -> Object:
+    """Return the successor of a pod, as its owner creates it."""
+    found = copy.deepcopy({name: part for name, part in pod.items() if name in ("apiVersion", "kind", "spec")})
+    found["spec"].pop("nodeName", None)
+    kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
+    meta = {name: pod["metadata"][name] for name in kept if pod["metadata"].get(name)}
+    found["metadata"] = {**meta, "uid": str(uuid.uuid4()), "creationTimestamp": timestamp(time.time())}
+    found["status"] = {"phase": "Pending"}
+    return found
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_STOP_AFTER = "schedspec.dev/stop-after"
+
+
+def objects_of(
+    state: State,
+    scheduler_name: str,
+    shift: float,
+    grace: float,
+    ours: Collection[str] = (),
+    *,
+    serves_kueue: bool = True,
+) -> Iterator[Object]:
+    """Yield the objects of a state as a twin has them; namespaces first.
+
+    Args:
+        state: The state.
+        scheduler_name: Name of the twin's scheduler in the spec of pods.
+        ours: Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its.
+        shift: Seconds by which all times are later.
+        grace: Seconds that a victim takes to end.
+        serves_kueue: Whether the twin's API server has Kueue's kinds.
+    """
+    spaces = {item.metadata.namespace for found in state.objects.values() for item in found.values()}
+    spaces |= {obj["metadata"].get("namespace", "") for found in state.others.values() for obj in found.values()}
+    for name in sorted(spaces - {""} - state.objects["Namespace"].keys()):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, **_ACTIVE}
+    for kind, found in state.objects.items():
+        for _, item in sorted(found.items()):
+            obj = _for_twin(api_object(kind, opened(item) if isinstance(item, Queue) else item), grace)
+            if isinstance(item, Pod) and (item.spec.scheduler_name in ours if ours else job_key_of(item)):
+                obj["spec"]["schedulerName"] = scheduler_name
+            yield _later(obj, shift)
+    for found in state.others.values() if serves_kueue else ():
+        for _, obj in sorted(found.items()):
+            if obj["kind"] != "ConfigMap":
+                yield _later(_unserved(obj), shift)
+
+
+_ACTIVE = {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+
+
+def _for_twin(obj: Object, grace: float) -> Object:
+    meta = obj["metadata"]
+    meta.pop("resourceVersion", None)
+    for owner in meta.get("ownerReferences") or ():  # the API server refuses every later write without them
+        owner.setdefault("uid", owner.get("name", "owner"))
+    if obj["kind"] == "Namespace":
+        obj.update(_ACTIVE)
+    elif obj["kind"] == "Node":
+        meta["labels"] = {**(meta.get("labels") or {}), WORLD: "true"}
+    elif obj["kind"] == "Pod":
+        spec = obj.setdefault("spec", {})
+        meta["annotations"] = {**(meta.get("annotations") or {}), _STOP_AFTER: f"{grace:g}s"}
+        spec["terminationGracePeriodSeconds"] = max(int(grace) + 1, 1)
+        for container in spec.get("containers") or ():
+            container.setdefault("name", "work")
+            container.setdefault("image", "work")
+    return obj
+
+
+def _unserved(obj: Object) -> Object:
+    """Return an object without what the API server adds to each that it serves."""
+    unserved = ("resourceVersion", "managedFields", "selfLink")
+    meta = {name: value for name, value in obj["metadata"].items() if name not in unserved}
+    return {**obj, "metadata": meta}
+
+
+def _later(value: Any, shift: float) -> Any:
+    """Return a value with each time in it later by `shift` seconds."""
+    if isinstance(value, dict):
+        return {name: _later(item, shift) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_later(item, shift) for item in value]
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        moved = datetime.fromisoformat(value).astimezone(UTC) + timedelta(seconds=shift)
+        return moved.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if "." in value else "%Y-%m-%dT%H:%M:%SZ")
+    return value
+
 
 _WATCHED = (Kind.POD, Kind.PODGROUP, Kind.WORKLOAD)
 _LISTED_SECONDS = 60.0

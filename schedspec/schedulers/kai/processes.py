@@ -6,19 +6,17 @@ KAI's configuration, which the scheduler reads only when it starts: a new policy
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import yaml
 
-from ...api import timeouts
 from ...api.errors import PolicyRefusedError
 from ..adapter import Site, UnsuitableClusterError
-from ..daemon import Daemon, free_port
+from ..daemon import Daemon, Programs, free_port
 from ..readiness import NotReadyError, retrying
 
 SCHEDULER, BINDER = "kai-scheduler", "kai-binder"
@@ -44,65 +42,28 @@ def read(text: str) -> KaiPolicy:
         raise PolicyRefusedError(f"this is not a policy of KAI:\n  {problem}", str(problem)) from None
 
 
-class KaiProcesses:
-    """Two programs. A new policy restarts the scheduler; the binder keeps running."""
+class KaiProcesses(Programs):
+    """Two programs. The binder keeps running when a new policy restarts the scheduler."""
 
     def __init__(self, site: Site, programs: Mapping[str, Path]) -> None:
-        self._site, self._programs = site, programs
-        self._scheduler = Daemon(SCHEDULER, site.folder / "scheduler.log")
-        self._binder = Daemon(BINDER, site.folder / "binder.log")
+        super().__init__(site, programs, {SCHEDULER: "scheduler.log", BINDER: "binder.log"})
         self._file = site.folder / "kai.yaml"
-        self._sha256 = ""
-
-    def launch(self, policy: str) -> None:
-        """Do nothing yet: KAI exits if its definitions are missing."""
 
     def start(self, policy: str) -> None:
         """Return when both programs run and the scheduler has ended its first session."""
         for name in _NAMESPACES:
             self._site.create_if_absent("/api/v1/namespaces", "Namespace", name=name)
-        self._launch(self._binder, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+        self._launch(self._daemons[1], "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
         self.use_policy(policy)
 
-    def stop(self) -> None:
-        """Stop both programs."""
-        self._scheduler.stop()
-        self._binder.stop()
-        self._sha256 = ""
-
-    def handle(self) -> dict[str, Any]:
-        return {"scheduler": self._scheduler.pid, "binder": self._binder.pid, "sha256": self._sha256}
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        self._scheduler.adopt(handle["scheduler"])
-        self._binder.adopt(handle["binder"])
-        self._sha256 = handle["sha256"]
-
-    def check(self) -> None:
-        """Check that both programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
-        self._scheduler.check()
-        self._binder.check()
-
     def use_policy(self, text: str) -> str:
-        """Start the scheduler with this policy, unless it runs with it already.
+        if why := read(text).lacks:
+            raise UnsuitableClusterError(f"kai lacks this policy ({why})")
+        return super().use_policy(text)
 
-        Raises:
-            PolicyRefusedError: the file is not a policy of KAI, or KAI refused it.
-            UnsuitableClusterError: KAI has no such policy here.
-            SchedulerDiedError: the scheduler ended.
-        """
-        policy, wanted = read(text), hashlib.sha256(text.encode()).hexdigest()
-        if policy.lacks:
-            raise UnsuitableClusterError(f"kai lacks this policy ({policy.lacks})")
-        if wanted == self._sha256 and self._scheduler.runs:
-            return wanted
+    def restart(self, policy: str) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(yaml.safe_dump({"actions": policy.actions}), "utf-8")
-        self._sha256 = ""
+        self._file.write_text(yaml.safe_dump({"actions": read(policy).actions}), "utf-8")
         self._scheduler.stop()
         self._launch(
             self._scheduler,
@@ -110,17 +71,9 @@ class KaiProcesses:
             *("--listen-address", f"127.0.0.1:{free_port()}", "--plugin-server-port", str(free_port())),
             *("--update-pod-eviction-condition=true", "--qps", "1000", "--burst", "2000"),
         )
-        for attempt in retrying(timeouts.READY * max(self._site.scale, 1.0), 0.05):
+        for attempt in retrying(self.timeout, 0.05):
             with attempt:
                 _require_running(self._scheduler)
-        self._sha256 = wanted
-        return wanted
-
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
-
-    def last_lines(self, count: int) -> Sequence[str]:
-        return self._scheduler.last_lines(count)
 
     def _launch(self, daemon: Daemon, *switches: str) -> None:
         """Start the program that the daemon is named after."""

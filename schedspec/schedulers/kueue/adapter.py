@@ -9,15 +9,17 @@ this program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import yaml
 
 from ... import distribution
 from ...api.capabilities import Capability
 from ...api.client import Api
+from ...api.errors import PolicyRefusedError, SchedulerDiedError
 from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
@@ -25,15 +27,89 @@ from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
 from ...clusters.protocol import BinaryError, Settings
 from .. import programs_folder
-from ..adapter import AdapterError, Site, UnsuitableClusterError
+from ..adapter import AdapterError, Scheduler, Site, UnsuitableClusterError, sha256
 from ..deployed import DeploymentPlace, tag_of
 from ..from_images import Images
 from ..installable import Installable
 from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
 from . import policy as policies
-from .processes import SECRET_NAME, KueueProcess
-from .scheduler import KueueScheduler, Manager
+from .policy import KueuePolicy
+from .processes import SECRET_NAME, KueueProcess, Manager
+
+_REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
+
+
+class KueueScheduler(Scheduler):
+    """Kueue admits work, and kube-scheduler places what is admitted.
+
+    kube-scheduler is a process beside the cluster, wherever Kueue runs: it uses only the nodes of scenarios.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        placement: KubeSchedulerProcess,
+        placement_policy: str,
+        read: Callable[[str], KueuePolicy],
+    ) -> None:
+        self._manager, self._placement, self._placement_policy = manager, placement, placement_policy
+        self._read = read
+        self._sha256 = ""
+
+    def start(self, policy: str) -> None:
+        """Return when Kueue and kube-scheduler have filled their caches."""
+        self._manager.prepare()
+        self._placement.launch(self._placement_policy)
+        self.use_policy(policy)
+        self._placement.start(self._placement_policy)
+
+    def stop(self) -> None:
+        """Stop both programs."""
+        self._manager.stop()
+        self._placement.stop()
+        self._sha256 = ""
+
+    def handle(self) -> dict[str, Any]:
+        own = {"manager": self._manager.handle(), "sha256": self._sha256}
+        return {**own, "placement": self._placement.handle()}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        self._sha256 = handle["sha256"]
+        self._manager.attach(handle["manager"])
+        self._placement.attach(handle["placement"])
+
+    def check(self) -> None:
+        """Check that both programs run.
+
+        Raises:
+            SchedulerDiedError: one of them ended.
+        """
+        self._manager.check()
+        self._placement.check()
+
+    def use_policy(self, text: str) -> str:
+        """Restart Kueue if the policy has another configuration. The settings of queues are applied with the queues.
+
+        Raises:
+            PolicyRefusedError: the file is not a policy of Kueue, or Kueue refused its configuration.
+        """
+        wanted = sha256(text)
+        if wanted != self._sha256:
+            try:
+                self._manager.configure(self._read(text))
+            except SchedulerDiedError as problem:
+                refused = _REFUSED.search(str(problem))
+                if refused is None:
+                    raise
+                text = f"Kueue refused its configuration:\n  {refused[1]}"
+                raise PolicyRefusedError(text, refused[1]) from problem
+            self._sha256 = wanted
+        return wanted
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        return self._manager.last_lines(count)
+
 
 PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)

@@ -15,7 +15,7 @@ from ..adapter import AdapterError, Site, UnsuitableClusterError
 from ..deployed import Deployed, DeploymentPlace
 from ..from_images import FromImages, ImageProgram, Images, made
 from .policy import KueuePolicy
-from .processes import NAMESPACE, SECRET_NAME, VERBOSE, configured, require_running
+from .processes import NAMESPACE, SECRET_NAME, VERBOSE, Manager, configured, require_running
 
 PLACE: Final = DeploymentPlace(
     NAMESPACE, "kueue-controller-manager", "kueue-manager-config", "controller_manager_config.yaml"
@@ -37,16 +37,13 @@ _SHARING: Final = ("fairSharing", "admissionFairSharing")
 """Parts of Kueue's configuration that differ between policies."""
 
 
-class KueueInPods:
+class KueueInPods(Manager):
     """Kueue in a pod of a Kind cluster. A policy with another configuration restarts the pod."""
 
     def __init__(self, site: Site, images: Images) -> None:
         self._images, self._version = FromImages(site, PLACE, PARTS, images), images.version
         self._deployed = Deployed(site.api, PLACE, "Kueue", site.scale)
         self._running = ""
-
-    def prepare(self) -> None:
-        """Do nothing: the first configuration deploys Kueue."""
 
     def configure(self, policy: KueuePolicy) -> None:
         configuration = configured(policy, self._version, _WEBHOOK)
@@ -78,15 +75,12 @@ class KueueInPods:
         return self._deployed.last_lines(count)
 
 
-class InstalledKueue:
+class InstalledKueue(Manager):
     """Kueue as the user has installed it. The run changes nothing."""
 
     def __init__(self, site: Site, version: str) -> None:
         self._deployed = Deployed(site.api, PLACE, "Kueue", site.scale)
         self._version = version
-
-    def prepare(self) -> None:
-        """Do nothing: Kueue runs already."""
 
     def configure(self, policy: KueuePolicy) -> None:
         found = yaml.safe_load(self._deployed.configuration()) or {}
@@ -99,17 +93,8 @@ class InstalledKueue:
                 "its configuration is not changed)"
             )
 
-    def stop(self) -> None:
-        """Do nothing: Kueue keeps running."""
-
     def check(self) -> None:
         self._deployed.check()
-
-    def handle(self) -> dict[str, Any]:
-        return {}
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        """Do nothing."""
 
     def last_lines(self, count: int) -> Sequence[str]:
         return self._deployed.last_lines(count)

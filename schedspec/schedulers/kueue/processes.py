@@ -15,7 +15,7 @@ import yaml
 
 from ...api import timeouts
 from ...clusters.programs import binaries
-from ..adapter import Site
+from ..adapter import Scheduler, Site
 from ..daemon import Daemon, free_port
 from ..readiness import NotReadyError, retrying
 from .policy import KueuePolicy
@@ -33,7 +33,23 @@ _LOGGERS: Final = ("job", "v1_pod", *(f"{kind}-reconciler" for kind in _QUOTA))
 """Loggers of the controllers that have to run before Kueue admits anything."""
 
 
-class KueueProcess:
+class Manager(Scheduler):
+    """Kueue itself: a process, pods from an image, or an installation. `configure` starts it."""
+
+    def prepare(self) -> None:
+        """Create what Kueue needs before its first start."""
+
+    def configure(self, policy: KueuePolicy) -> None:
+        """Return when Kueue runs with the configuration of this policy. The first call starts it.
+
+        Raises:
+            SchedulerDiedError: Kueue ended; with the last lines of its log.
+            UnsuitableClusterError: the policy needs another configuration, which the run may not change.
+        """
+        raise NotImplementedError
+
+
+class KueueProcess(Manager):
     """One program. A policy with another configuration restarts it."""
 
     def __init__(self, site: Site, program: binaries.Binary) -> None:
@@ -63,11 +79,6 @@ class KueueProcess:
         self._daemon.check()
 
     def configure(self, policy: KueuePolicy) -> None:
-        """Run Kueue with the configuration of this policy.
-
-        Raises:
-            SchedulerDiedError: it ended.
-        """
         webhook = {"host": "127.0.0.1", "port": self._port, "certDir": str(self._certs)}
         configuration = configured(policy, self._program.version, webhook)
         if configuration == self._running:

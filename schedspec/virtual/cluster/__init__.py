@@ -5,5 +5,3 @@ server in memory (`server`). A scenario therefore sees what it would see live, b
 """
 
 from .virtual_cluster import VirtualCluster
-
-__all__ = ["VirtualCluster"]

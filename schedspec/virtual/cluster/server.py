@@ -8,15 +8,68 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
 from ...scheduler.lint.schemas import definitions
-from . import admission, kinds, merge
+from ...scheduler.model import resources
+from ...scheduler.model.resources import Resource
+from . import kinds, merge
 from .store import DEFAULT_GRACE, Key, Kind, Object, RefusedError, Store
+
+_ENDED = ("Succeeded", "Failed")
+
+
+def with_defaults(container: Object, ranges: Iterable[Object]) -> Object:
+    """Return the container with the default requests and limits of its namespace's LimitRanges.
+
+    Raises RefusedError for an amount that a LimitRange forbids.
+    """
+    given = container.get("resources") or {}
+    for limit in (it for item in ranges for it in item["spec"].get("limits") or () if it.get("type") == "Container"):
+        own = given.get("limits") or {}
+        defaults = {**(limit.get("default") or {}), **(limit.get("defaultRequest") or {})}
+        limits = {**(limit.get("default") or {}), **own}
+        given = {**given, "limits": limits, "requests": {**defaults, **own, **(given.get("requests") or {})}}
+        for bound, sign, name in (("min", -1, "minimum"), ("max", 1, "maximum")):
+            for resource, amount in (limit.get(bound) or {}).items():
+                has = resources.parse({resource: given["requests"].get(resource, "0")})[resource]
+                if sign * (has - resources.parse({resource: amount})[resource]) > 0:
+                    raise RefusedError(403, "Forbidden", f"{name} {resource} usage per Container is {amount}")
+    return {**container, "resources": given} if given else container
+
+
+def require_room(pod: Object, quotas: Sequence[Object], others: Iterable[Object]) -> None:
+    """Check that the pods of a namespace stay within its quotas with one more. Raises RefusedError."""
+    if not quotas:
+        return
+    used = [_usage(other) for other in others if other["status"].get("phase") not in _ENDED]
+    wanted = _usage(pod)
+    for quota in quotas:
+        name = quota["metadata"]["name"]
+        for key, amount in (quota["spec"].get("hard") or {}).items():
+            group, _, resource = key.rpartition(".") if key.startswith(("requests.", "limits.")) else ("", "", key)
+            group, resource = group or "requests", resource.removeprefix("count/")
+            if resource in ("cpu", "memory") and resource not in wanted[group]:
+                raise RefusedError(403, "Forbidden", f"failed quota: {name}: must specify {key}")
+            most = resources.parse({resource: amount})[resource]
+            needed = wanted[group].get(resource, 0)
+            if needed and sum(one[group].get(resource, 0) for one in used) + needed > most:
+                raise RefusedError(403, "Forbidden", f"exceeded quota: {name}, limited: {key}={amount}")
+
+
+def _usage(pod: Object) -> dict[str, Resource]:
+    """Return the requests, with one pod, and the limits of a pod."""
+    found: dict[str, Resource] = {"requests": resources.parse({"pods": "1"}), "limits": {}}
+    for container in pod["spec"].get("containers") or ():
+        for group, before in found.items():
+            own = resources.parse((container.get("resources") or {}).get(group) or {})
+            found[group] = resources.plus(before, own)
+    return found
+
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -144,9 +197,9 @@ class ApiServer:
         spec.setdefault("restartPolicy", "Always")
         space = pod["metadata"]["namespace"]
         ranges, quotas = (self.store.all(kind, space) for kind in (kinds.LIMIT_RANGES, kinds.RESOURCE_QUOTAS))
-        containers = [admission.with_defaults(container, ranges) for container in spec.get("containers") or ()]
+        containers = [with_defaults(container, ranges) for container in spec.get("containers") or ()]
         spec["containers"] = [_with_requests(container) for container in containers]
-        admission.require_room({**pod, "spec": spec}, quotas, self.store.all(kinds.PODS, space) if quotas else ())
+        require_room({**pod, "spec": spec}, quotas, self.store.all(kinds.PODS, space) if quotas else ())
         status: Object = {"phase": "Pending"}
         if spec.get("schedulingGates"):
             gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}

@@ -7,13 +7,21 @@ core has a fixed duration, and each wait is in virtual time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+import random
+import selectors
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
 
 from ...scheduler.controllers import KNOWN, run_controllers
 from ...scheduler.kube import Client, EventRecorder
+from ...scheduler.kube.errors import error_of
+from ...scheduler.kube.wire import Answer
 from ...scheduler.live.loop import CycleLoop
 from ...scheduler.live.metrics import Metrics
 from ...scheduler.live.pace import FixedPace
@@ -26,12 +34,129 @@ from ...scheduler.live.writer import Writer
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.loader import DEFAULT_TEXT, load_policy
 from . import kinds
-from .http import VirtualHttp
 from .kubelets import Kubelets
 from .owners import Owners
-from .server import ApiServer
-from .store import Kind, Object, Store
-from .virtual_loop import VirtualLoop
+from .server import ApiServer, ResourcePath, selector
+from .store import Kind, Object, RefusedError, Store
+
+_encode = msgspec.json.Encoder().encode
+_BOOKMARKS = 60.0
+"""Seconds between two bookmarks."""
+
+
+class VirtualHttp:
+    """Replaces `scheduler.kube.Http`."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+        self.throttled = 0
+        self.writes_answered = 0
+        self._streams: dict[asyncio.Queue[bytes], Kind] = {}
+        self._loop = asyncio.get_running_loop()
+        self._loop.call_later(_BOOKMARKS, self._bookmark)
+
+    async def request(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json", **_: object
+    ) -> Answer:
+        """Send a request and return the answer. Raises ApiError."""
+        status, answer = self._server.request(method, path, body, content_type)
+        if status >= 400:
+            raise error_of(f"{method} {path}", status, answer)
+        self.writes_answered += method != "GET"
+        await asyncio.sleep(0)
+        return Answer(status, {}, answer)
+
+    @contextlib.asynccontextmanager
+    async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yield the events of a watch: every change after the version that the path names. Raises ApiError."""
+        del deadline
+        split = urlsplit(path)
+        query, place = dict(parse_qsl(split.query)), ResourcePath(split.path)
+        if place.kind is None:
+            raise error_of(f"GET {path}", 404, b"not found")
+        wanted, changes = selector(query), asyncio.Queue[bytes]()
+
+        def on_change(_: Kind, change: str, item: Object) -> None:
+            if wanted(item):
+                changes.put_nowait(_encode({"type": change, "object": item}) + b"\n")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            while True:
+                yield await changes.get()
+
+        try:
+            for change, item in self._server.store.since(place.kind, query.get("resourceVersion", "")):
+                on_change(place.kind, change, item)
+        except RefusedError as refused:
+            body = _encode({"reason": refused.reason, "message": refused.message})
+            raise error_of(f"GET {path}", refused.status, body) from refused
+        self._server.store.add_listener(on_change, place.kind)
+        self._streams[changes] = place.kind
+        try:
+            yield pieces()
+        finally:
+            self._server.store.remove_listener(on_change, place.kind)
+            del self._streams[changes]
+
+    def _bookmark(self) -> None:
+        """Send a bookmark to every watch, as the API server does once a minute."""
+        for changes, kind in self._streams.items():
+            meta = {"resourceVersion": self._server.store.version}
+            item = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
+            changes.put_nowait(_encode({"type": "BOOKMARK", "object": item}) + b"\n")
+        self._loop.call_later(_BOOKMARKS, self._bookmark)
+
+    async def close(self) -> None:
+        """Do nothing: no connection is open."""
+
+
+class _NeverWaits(selectors.SelectSelector):
+    """A selector that records the requested timeout and returns at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None:
+            raise RuntimeError("a task waits for ever: no timer and no callback is left in the virtual loop")
+        self.passed += max(timeout, 0.0)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time: waiting costs nothing, and everything happens in one thread.
+
+    `time()` is virtual and begins at 0; `wall()` is the virtual time in seconds since the epoch. Where a real loop
+    would sleep until its next timer, this loop sets its clock to that timer. It runs the work of executors at once.
+    Coroutines of the live scheduler run unchanged, and equal calls cause equal orders of events.
+
+    `random` draws the delays of retries (`scheduler.kube.backoff`); its seed is fixed.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._clock = _NeverWaits()
+        super().__init__(self._clock)
+        self._start = start
+        self.random = random.Random(0)
+
+    def time(self) -> float:
+        return self._clock.passed
+
+    def wall(self) -> float:
+        """Return the virtual time, in seconds since the epoch."""
+        return self._start + self._clock.passed
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """Run `func` now, whatever the executor."""
+        del executor
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - raised where the future is awaited
+            future.set_exception(error)
+        return future
+
 
 log = logging.getLogger(__name__)
 

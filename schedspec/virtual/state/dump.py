@@ -36,14 +36,12 @@ from ...scheduler.kube import (
 )
 from ...scheduler.model.objects import Object, ObjectMeta, read_annotations
 from ...scheduler.model.times import timestamp
-from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import PolicyError, load_policy
+from ...scheduler.policy.loader import PolicyError, load_policy, read_policy
 from ...scheduler.recording.segments import VERSION
 from . import kueue
-from .errors import StateError
 from .known_jobs import add_known_jobs
 from .redaction import redact
-from .state import State
+from .state import State, StateError
 
 T = TypeVar("T", bound=msgspec.Struct)
 _NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, QUEUES, PODGROUPS)

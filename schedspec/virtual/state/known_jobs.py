@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from ...scheduler.controllers.job.events import POD_EVICTED, JobEvent, policy_for
-from ...scheduler.controllers.job.pods import pod_body
+from ...scheduler.controllers.job.reconcile import pod_body
 from ...scheduler.controllers.job.state import FINISHED, ObservedJob, task_of, tasks_of
 from ...scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from ...scheduler.controllers.runtime.pods import priority_of

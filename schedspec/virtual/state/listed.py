@@ -15,9 +15,8 @@ from ...scheduler.model import objects, resources
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
 from . import kueue
-from .errors import CutStateError, StateError, TooLargeError
 from .known_jobs import add_known_jobs
-from .state import State
+from .state import CutStateError, State, StateError, TooLargeError
 
 MAX_BYTES = 4 << 30
 """Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""

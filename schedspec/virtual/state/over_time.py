@@ -19,9 +19,9 @@ from ...scheduler.inputs import Gap, Input, Passed, Started, Taken
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.times import timestamp
 from ...scheduler.recording.segments import SUFFIX, OtherVersionError, RecordError, read_segment
-from . import errors
+from . import state
 from .recorded import apply_to
-from .state import State
+from .state import State, StateError
 
 PREFIX = "versions-"
 _NAME = re.compile(rf"{PREFIX}(\d{{8}}T\d{{6}})\.(\d{{3}})Z{re.escape(SUFFIX)}")
@@ -90,7 +90,7 @@ def inputs_over_time(folder: Path, since: float = -float("inf"), until: float = 
             yield ended, given
     if ended is None:
         remedy = "name the folder of `schedspec record --out`, and a time after its first checkpoint"
-        raise errors.StateError(str(folder), "contains no recording of a cluster with a complete checkpoint", remedy)
+        raise StateError(str(folder), "contains no recording of a cluster with a complete checkpoint", remedy)
 
 
 def inputs_after_first(folder: Path) -> Iterator[Timed]:
@@ -121,7 +121,7 @@ def _readable(segment: Path) -> Iterator[Input]:
     try:
         yield from read_segment(segment)
     except OtherVersionError as error:
-        raise errors.OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
+        raise state.OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
     except RecordError:
         return
 
@@ -153,7 +153,7 @@ def state_over_time(
     at = ends if at is None else at
     if not begins <= at <= ends:
         what = f"has no state at {timestamp(at)}: it begins at {timestamp(begins)} and ends at {timestamp(ends)}"
-        raise errors.StateError(str(folder), what, "name a time between these")
+        raise StateError(str(folder), what, "name a time between these")
     state, gaps = State(str(folder)), list[Gap]()
     for moment, given in inputs_over_time(folder, at, at):
         if moment >= at and before(given):
@@ -204,6 +204,6 @@ def time_in(folder: Path, text: str) -> float:
         found = (day + timedelta(hours=hour, minutes=minute, seconds=second)).timestamp()
         return found - 86400.0 if found > ends and found - 86400.0 >= begins else found
     except (ValueError, OverflowError):
-        raise errors.StateError(
+        raise StateError(
             text or "an empty text", "is no time", "write 02:13, 02:13:07 or 2026-11-27T02:13:00Z; times are UTC"
         ) from None

@@ -24,8 +24,7 @@ from ...scheduler.inputs import (
 from ...scheduler.recording.segments import OtherVersionError as OtherRecordError
 from ...scheduler.recording.segments import RecordError, read_segment, unpacked
 from . import kueue
-from .errors import CutStateError, OtherVersionError, StateError
-from .state import State
+from .state import CutStateError, OtherVersionError, State, StateError
 
 
 class At(StrEnum):

@@ -23,11 +23,11 @@ from ...scheduler.inputs import Input, Noted, ObjectGone, ObjectSeen, PolicyLoad
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import index_of
-from .errors import StateError
 from .kueue_redaction import KueueRedaction
 from .redacted_policy import PolicyText
 from .redaction import ObjectRedaction, named_members, redacted_labels
 from .renaming import KNOWN, KNOWN_NAMESPACES, Scope, StateNames
+from .state import StateError
 
 _CARDS = ("nvidia.com", "amd.com", "intel.com", "huawei.com", "cambricon.com", "volcano.sh")
 """Domains of cards, whose labels are kept before a node with such a card is read."""

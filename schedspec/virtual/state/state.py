@@ -11,13 +11,38 @@ from typing import Any
 import msgspec
 
 from ...scheduler.inputs import Assumed, Noted, ObjectGone, ObjectSeen, PolicyLoaded
+from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.footprint import kept_of_pod
 from ...scheduler.model.names import GROUP_NAME, VOLCANO_GROUP_NAME
 from ...scheduler.model.objects import Pod
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
-from .errors import TooOldError
+
+
+class StateError(PlacedError):
+    """A state that cannot be used."""
+
+
+class CutStateError(StateError):
+    """The file ends before the state is complete."""
+
+
+class OtherVersionError(StateError):
+    """The file was written by another version of the format."""
+
+
+class TooOldError(StateError):
+    """The state was taken too long ago."""
+
+
+class TooLargeError(StateError):
+    """The file is larger than any cluster's state."""
+
+
+class ForeignStateError(StateError):
+    """Another queueing system decides in this cluster."""
+
 
 DAY = 86400.0
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .meta import Object, ObjectMeta, Quantities
-from .selectors import LabelSelector, NodeSelector
+from .meta import LabelSelector, NodeSelector, Object, ObjectMeta, Quantities
 
 
 class PriorityClass(Object):

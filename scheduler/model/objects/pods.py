@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .meta import Condition, Object, ObjectMeta, Quantities
-from .selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from .meta import Condition, LabelSelector, NodeSelector, NodeSelectorTerm, Object, ObjectMeta, Quantities
 
 
 class Resources(Object):

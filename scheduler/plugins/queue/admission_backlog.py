@@ -17,8 +17,8 @@ from ...backlog.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
-from ...model.reserving import Measure
 from ...model.resources import Resource
+from ...model.sums import Measure
 from ...placement.empty_nodes import EmptyNodes
 from ...policy.tiers import Hooks
 

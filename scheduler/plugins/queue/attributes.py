@@ -15,9 +15,8 @@ from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.queue import Queue
-from ...model.reserving import Measure, is_reserving, request_of, ungated
 from ...model.resources import PODS, UNLIMITED, Limit, Limits, Resource
-from ...model.sums import Contribution, QueueSums
+from ...model.sums import Contribution, Measure, QueueSums, is_reserving, request_of, ungated
 from ...model.task import HOLDING, Task, TaskStatus
 
 

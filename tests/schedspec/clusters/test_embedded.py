@@ -18,11 +18,11 @@ import pytest
 from schedspec.clusters import ClusterError, Settings, provide
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.clusters.lifecycle import ClusterLifecycle
-from schedspec.clusters.processes import programs_of
 from schedspec.clusters.programs import binaries
 from schedspec.clusters.programs.pinned import EMBEDDED
 from schedspec.clusters.protocol import Cluster, PortTakenError
 from schedspec.clusters.registry import ClusterRecord, Registry
+from schedspec.clusters.subprocess_run import programs_of
 from tests.support.cluster_api import Api, ApiError, a_node, condition, phase, pod, within
 
 ROOT = Path(__file__).parents[3]

@@ -12,9 +12,9 @@ import pytest
 from schedspec.clusters import ClusterError, Settings, provide
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.clusters.kwok import Kwok
-from schedspec.clusters.processes import programs_of
 from schedspec.clusters.protocol import SCENARIO
 from schedspec.clusters.registry import Registry
+from schedspec.clusters.subprocess_run import programs_of
 from tests.support.cluster_api import Api, a_node, condition, heartbeat, make_not_ready, node, phase, pod, within
 
 pytestmark = pytest.mark.embedded

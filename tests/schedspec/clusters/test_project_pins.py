@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.clusters.project_pins import clashes
+from schedspec.clusters.doctor import clashes
 
 OURS = ["pytest>=9.2", "pytest-bdd==9.0.1", "PyYAML>=6.0.3"]
 LOCK = '[[package]]\nname = "%s"\nversion = "%s"\n'

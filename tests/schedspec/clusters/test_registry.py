@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from schedspec.clusters import auto
+from schedspec import clusters
 from schedspec.clusters.cleanup import sweep
-from schedspec.clusters.processes import programs_of, runs
 from schedspec.clusters.protocol import BootError, Settings
 from schedspec.clusters.registry import ClusterRecord, Owner, Registry, free_ports
+from schedspec.clusters.subprocess_run import programs_of, runs
 
 ROOT = Path(__file__).parents[3]
 DEAD = Owner(2**22 - 1, 1.0)
@@ -134,4 +134,4 @@ def test_runs_at_the_same_time_get_different_ports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("can_run", "kind"), [(True, "kind"), (False, "embedded")])
 def test_auto_is_kind_where_it_can_run(monkeypatch: pytest.MonkeyPatch, can_run: bool, kind: str) -> None:
     monkeypatch.setattr("schedspec.clusters.kind.cluster.can_run", lambda settings: can_run)
-    assert auto.choose(Settings()) == kind
+    assert clusters.choose(Settings()) == kind

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.clusters import subprocess_run
-from schedspec.clusters.processes import runs
+from schedspec.clusters.subprocess_run import runs
 from tests.support.cluster_api import within
 
 ROOT = Path(__file__).parents[3]

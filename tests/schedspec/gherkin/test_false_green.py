@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.things import RunFacts
-from schedspec.plugin import reason_words
+from schedspec.plugin import run_facts
 from tests.schedspec.gherkin.conftest import MistakesOf, scenario, table
 
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
@@ -502,12 +502,12 @@ RIGHT = {
 
 @pytest.mark.parametrize(("steps", "mistake"), WRONG.values(), ids=WRONG)
 def test_a_scenario_that_can_only_pass_by_mistake_is_refused(mistakes_of: MistakesOf, steps: str, mistake: str) -> None:
-    assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == [mistake]
+    assert mistakes_of(scenario(steps), RunFacts(reason=run_facts.problem)) == [mistake]
 
 
 @pytest.mark.parametrize("steps", RIGHT.values(), ids=RIGHT)
 def test_a_correct_scenario_is_not_refused(mistakes_of: MistakesOf, steps: str) -> None:
-    assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == []
+    assert mistakes_of(scenario(steps), RunFacts(reason=run_facts.problem)) == []
 
 
 def test_an_expected_refusal_of_one_workload_does_not_cover_another(mistakes_of: MistakesOf) -> None:

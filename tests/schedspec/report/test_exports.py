@@ -1,4 +1,4 @@
-"""Exports: Cucumber Messages and a Perfetto trace, read back by their own libraries."""
+"""Exports: Cucumber Messages, read back by their own library, and a trace in Chrome's JSON format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from cucumber_messages import Envelope, message_converter
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from schedspec.cli.report import report_command
 from schedspec.report import build, cucumber, perfetto, record
@@ -73,7 +72,7 @@ def read(path: Path) -> list[dict[str, object]]:
 def test_runs_and_shards_join_into_one_page_with_the_selected_exports(root: Path) -> None:
     for n in (1, 2):
         record.write(outline(n, fails=n == 2), root / f"shard-{n}" / "scenarios" / "x")
-    page, trace, messages = root / "page.html", root / "trace.pftrace", root / "run.ndjson"
+    page, trace, messages = root / "page.html", root / "trace.json", root / "run.ndjson"
     shards = [root / "shard-1", root / "shard-2"]
     assert build(shards, page, perfetto=trace, cucumber_messages=messages, root=root) == 2
     assert "1 of 2 scenarios failed" in page.read_text("utf-8")
@@ -127,26 +126,35 @@ def test_the_error_names_a_missing_or_changed_feature_file(root: Path, text: str
 
 
 def test_a_trace_has_pods_as_slices_queues_as_counters_and_evictions_as_flows() -> None:
-    trace = Trace()
-    trace.ParseFromString(perfetto.trace([reclaim()]))
-    tracks = {it.track_descriptor.uuid: it.track_descriptor for it in trace.packet if it.HasField("track_descriptor")}
-    events = [it.track_event for it in trace.packet if it.HasField("track_event")]
-    begins = [it for it in events if it.type == TrackEvent.TYPE_SLICE_BEGIN]
-    on_nodes = {it.name for it in begins if tracks[it.track_uuid].name == "node card-node-1"}
+    events = perfetto.trace([reclaim()])
+    names = {(it["pid"], it["tid"]): it["args"]["name"] for it in events if it["name"] == "thread_name"}
+    slices = [it for it in events if it["ph"] == "X"]
+    on_nodes = {it["name"] for it in slices if names[it["pid"], it["tid"]] == "node card-node-1"}
     assert on_nodes == {"medium-1-task-0", "medium-2-task-0", "low-1-task-0", "low-2-task-0", "chat-5f7-x2"}
-    instants = [it for it in events if it.type == TrackEvent.TYPE_INSTANT]
-    [chat] = [it for it in begins if it.name == "chat-5f7-x2" and it.terminating_flow_ids]
-    assert sorted(chat.terminating_flow_ids) == sorted(flow for it in instants for flow in it.flow_ids)
-    assert len(instants) == 3
-    counters = {tracks[it.track_uuid].name for it in events if it.type == TrackEvent.TYPE_COUNTER}
-    assert counters == {"queue inference: nvidia.com/gpu", "queue training: nvidia.com/gpu"}
+    assert sum(it["ph"] == "i" for it in events) == 3
+    begins, ends = ({it["id"]: it for it in events if it["ph"] == phase} for phase in "sf")
+    assert begins.keys() == ends.keys()
+    assert len(begins) == 3
+    for flow, end in ends.items():
+        assert begins[flow]["ts"] <= end["ts"]
+        assert [it["name"] for it in slices if it["tid"] == end["tid"] and it["ts"] == end["ts"]] == ["chat-5f7-x2"]
+    assert {it["name"] for it in events if it["ph"] == "C"} == {
+        "queue inference: nvidia.com/gpu",
+        "queue training: nvidia.com/gpu",
+    }
 
 
-def test_slices_of_one_track_do_not_overlap() -> None:
-    trace = Trace()
-    trace.ParseFromString(perfetto.trace([reclaim()]))
-    depth: Counter[int] = Counter()
-    events = [(it.timestamp, it.track_event) for it in trace.packet if it.HasField("track_event")]
-    for _, event in sorted(events, key=lambda it: it[0]):
-        depth[event.track_uuid] += {TrackEvent.TYPE_SLICE_BEGIN: 1, TrackEvent.TYPE_SLICE_END: -1}.get(event.type, 0)
-        assert depth[event.track_uuid] in (0, 1)
+def test_the_file_of_a_trace_has_only_events_of_the_format(tmp_path: Path) -> None:
+    path = perfetto.write([reclaim(), reclaim()], tmp_path / "a" / "run.json")
+    events = json.loads(path.read_text("utf-8"))["traceEvents"]
+    assert {it["pid"] for it in events} == {1, 2}
+    assert all({"ph", "ts", "pid", "name"} <= it.keys() and it["ts"] >= 0 for it in events)
+    assert {it["ph"] for it in events} == set("MXCisf")
+
+
+def test_slices_of_one_thread_do_not_overlap() -> None:
+    ends: dict[int, float] = {}
+    slices = [it for it in perfetto.trace([reclaim()]) if it["ph"] == "X"]
+    for event in sorted(slices, key=lambda it: it["ts"]):
+        assert ends.get(event["tid"], 0.0) <= event["ts"] + 1e-3
+        ends[event["tid"]] = event["ts"] + event["dur"]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from schedspec import report
 from schedspec.cli.matrix import matrix_command
-from schedspec.report import html, matrix, matrix_summary, record
+from schedspec.report import html, matrix, record
 from schedspec.report.record import ScenarioRecord, Software
 from schedspec.results import Numbers, Result, RunResults, Verdict, read
 
@@ -56,7 +56,7 @@ def test_two_runs_of_one_scheduler_are_one_column() -> None:
 def test_the_summary_counts_by_level_and_lists_differences() -> None:
     core = result("one", "passed")
     runs = [a_run("ours", msgspec.structs.replace(core, level="core")), THEIRS]
-    lines = matrix_summary.summary(matrix.make(runs)).splitlines()
+    lines = matrix.summary(matrix.make(runs)).splitlines()
     assert lines[2] == "| core | 1 of 1 ✓ | 0 of 1 ✓ |"
     assert lines[3] == "| without a level |  | 1 – |"
     assert lines[4] == "| all | 1 of 1 ✓ | 0 of 1 ✓, 1 – |"

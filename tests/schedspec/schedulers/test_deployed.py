@@ -24,8 +24,7 @@ from schedspec.schedulers.kueue import deployed as kueue
 from schedspec.schedulers.kueue.policy import KueuePolicy
 from schedspec.schedulers.kueue.processes import _LOGGERS as LOGGERS
 from schedspec.schedulers.readiness import NotReadyError
-from schedspec.schedulers.volcano import Volcano
-from schedspec.schedulers.volcano_deployed import DeployedVolcano
+from schedspec.schedulers.volcano import DeployedVolcano, Volcano
 
 STARTED = "\n".join(f'{{"level":"info","logger":"{name}","msg":"Starting workers"}}' for name in LOGGERS)
 STARTED += "\nI1122 05:06:11.350 session.go:616] Close Session 5f0c2c5e"

@@ -11,7 +11,7 @@ from schedspec import distribution, schedulers
 from schedspec.api.errors import PolicyRefusedError
 from schedspec.clusters.programs.pinned import program
 from schedspec.scenario.templates import Templates
-from schedspec.schedulers.kai import Kai, processes, queues
+from schedspec.schedulers.kai import Kai, adapter, processes
 
 COMMON = {"namespace": "ns", "scheduler_name": "schedspec", "image": "i", "simulated": False}
 
@@ -21,7 +21,7 @@ def queue(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def resources_of(*given: dict[str, Any], name: str) -> dict[str, Any]:
-    [found] = [it for it in queues.of_scenario(given) if it["metadata"]["name"] == name]
+    [found] = [it for it in adapter.of_scenario(given) if it["metadata"]["name"] == name]
     return dict(found["spec"]["resources"])
 
 
@@ -53,7 +53,7 @@ def test_memory_is_limited_only_where_a_queue_names_it(other: dict[str, Any], qu
 
 
 def test_queues_form_the_tree_of_the_scenario_below_one_queue_of_kai() -> None:
-    found = queues.of_scenario([queue("root"), queue("team"), queue("jobs", parent="team", priority=7)])
+    found = adapter.of_scenario([queue("root"), queue("team"), queue("jobs", parent="team", priority=7)])
     parents = {it["metadata"]["name"]: it["spec"].get("parentQueue") for it in found}
     assert parents == {"schedspec-root": None, "team": "schedspec-root", "jobs": "team", "default": "schedspec-root"}
     assert [it["spec"]["priority"] for it in found if "priority" in it["spec"]] == [7]

@@ -150,8 +150,8 @@ def test_a_new_policy_restarts_volcanos_scheduler_but_not_its_controllers(volcan
     assert volcano.handle() == before
     volcano.use_policy("actions: backfill\n")
     after = volcano.handle()
-    assert before["scheduler"] != after["scheduler"]
-    assert before["controllers"] == after["controllers"]
+    assert before["vc-scheduler"] != after["vc-scheduler"]
+    assert before["vc-controller-manager"] == after["vc-controller-manager"]
 
 
 def test_the_error_for_a_rejected_policy_quotes_volcano(volcano: Scheduler) -> None:
@@ -160,7 +160,7 @@ def test_the_error_for_a_rejected_policy_quotes_volcano(volcano: Scheduler) -> N
         volcano.use_policy("actions: alocate\n")
 
 
-@pytest.mark.parametrize("which", ["scheduler", "controllers"])
+@pytest.mark.parametrize("which", ["vc-scheduler", "vc-controller-manager"])
 def test_volcano_counts_as_dead_when_one_of_its_programs_died(volcano: Scheduler, which: str) -> None:
     volcano.start("actions: allocate\n")
     os.kill(volcano.handle()[which], 9)
@@ -209,7 +209,7 @@ def test_the_error_for_a_rejected_configuration_quotes_kube_scheduler(kube: Sche
 def test_the_death_of_kube_scheduler_is_detected(kube: Scheduler) -> None:
     kube.start("kind: KubeSchedulerConfiguration\n")
     handle = kube.handle()
-    os.kill(handle["pid"], 9)
+    os.kill(handle["kube-scheduler"], 9)
     with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
         _check_until_it_ended(kube)
     kube.stop()

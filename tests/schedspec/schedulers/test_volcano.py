@@ -20,8 +20,7 @@ from schedspec.clusters.programs import build
 from schedspec.clusters.protocol import BinaryError
 from schedspec.schedulers import Site, UnsuitableClusterError, volcano, volcano_processes
 from schedspec.schedulers.readiness import NotReadyError
-from schedspec.schedulers.volcano import Volcano, version_in
-from schedspec.schedulers.volcano_deployed import PLACE, DeployedVolcano
+from schedspec.schedulers.volcano import PLACE, DeployedVolcano, Volcano, version_in
 
 STARTED = """\
 I1122 05:06:11.120 scheduler.go:158] Successfully loaded Scheduler conf as follows:
@@ -228,13 +227,13 @@ def test_applying_the_same_policy_restarts_a_scheduler_that_ended(
     restarting: volcano_processes.VolcanoProcesses,
 ) -> None:
     restarting.use_policy("actions: allocate")
-    first = restarting.handle()["scheduler"]
+    first = restarting.handle()["vc-scheduler"]
     restarting.use_policy("actions: allocate")
-    assert restarting.handle()["scheduler"] == first
+    assert restarting.handle()["vc-scheduler"] == first
     os.kill(first, signal.SIGKILL)
     psutil.Process(first).wait()
     restarting.use_policy("actions: allocate")
-    assert restarting.handle()["scheduler"] != first
+    assert restarting.handle()["vc-scheduler"] != first
 
 
 def test_a_scheduler_that_always_ends_is_an_error_after_some_starts(

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.kube import PODGROUPS, Listing, Malformed
-from schedspec.scheduler.kube.chunked_decoding import run_now
-from schedspec.scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
-from schedspec.scheduler.model.objects import PodGroup
+from schedspec.scheduler.kube import PODGROUPS, PODS, Listing, Malformed
+from schedspec.scheduler.kube.decoding import CHUNK_BYTES, TOO_DEEP, UNREADABLE, decode, decode_event, read, run_now
+from schedspec.scheduler.model.objects import Pod, PodGroup
 
 META = b'{"name":"deep","namespace":"ns","uid":"u","resourceVersion":"7","managedFields":[%s]}'
 
@@ -40,6 +39,22 @@ def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(level
     meta = found.metadata
     assert (meta.key, meta.uid, meta.resource_version) == ("ns/deep", "u", "7")
     assert found.error == TOO_DEEP
+
+
+def test_an_object_nested_too_deep_is_scanned_in_several_turns() -> None:
+    inside = b'{"a":' * 9_000 + b"1" + b"}" * 9_000
+    parts = b",".join([inside] * 10)
+    work = decode(PODS, b'{"metadata":{"name":"x"},"spec":{"containers":[%s]}}' % parts)
+    assert sum(1 for _ in work) >= 2 * 9_000 * 10 / 5_000 - 1
+
+
+def test_the_objects_of_a_large_page_are_decoded_in_several_turns() -> None:
+    pods = [{"metadata": {"name": f"p{n}", "annotations": {"a": "x" * 1_000}}} for n in range(2_000)]
+    page = json.dumps({"metadata": {"resourceVersion": "1"}, "items": pods}).encode()
+    listing: Listing[Pod] = Listing()
+    turns = sum(1 for _ in listing.add_page(PODS, page))
+    assert turns >= len(page) / CHUNK_BYTES - 1
+    assert len(listing.items) == len(pods)
 
 
 def test_the_metadata_of_an_object_nested_too_deep_can_be_read_alone() -> None:

@@ -18,7 +18,7 @@ from schedspec.scheduler.kube import reflector as reflector_module
 from schedspec.scheduler.kube.client import Client
 from schedspec.scheduler.kube.wire import Answer as HttpAnswer
 from schedspec.scheduler.model.objects import HyperNode, PodGroup
-from schedspec.virtual.cluster.virtual_loop import VirtualLoop
+from schedspec.virtual.cluster.virtual_cluster import VirtualLoop
 from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, serving, status, until
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from schedspec.scheduler.controllers import Context
 from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http, WorkQueue
-from schedspec.scheduler.live.controller_metrics import ControllerMetrics
+from schedspec.scheduler.live.controllers_app import ControllerMetrics
 from tests.support.fake_server import cancelled, until
 from tests.support.live.scheduler_process import Scheduler
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedspec.scheduler.live.debounce import SECONDS, Debounce
+from schedspec.scheduler.live.status_builder import SECONDS, Debounce
 
 NOW = 1_800_000_000.0
 

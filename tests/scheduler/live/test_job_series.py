@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.live.job_series import JobSeries
+from schedspec.scheduler.live.series import JobSeries
 from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 TABLE: dict[str, Any] = {

@@ -16,8 +16,7 @@ import pytest
 
 from schedspec.scheduler.live import policy_file
 from schedspec.scheduler.live.policy_file import InForce, PolicyFile
-from schedspec.scheduler.policy.file import UnreadablePolicyError
-from schedspec.scheduler.policy.loader import PolicyError, load_policy
+from schedspec.scheduler.policy.loader import PolicyError, UnreadablePolicyError, load_policy
 from tests.support.fake_server import cancelled, until
 
 GOOD = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'

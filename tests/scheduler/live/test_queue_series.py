@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.scheduler.framework.decisions import QueueNumbers
 from schedspec.scheduler.live.metrics import Metrics
-from schedspec.scheduler.live.queue_series import QueueSeries
+from schedspec.scheduler.live.series import QueueSeries
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.queue import Queue
 from tests.scheduler.live.metrics_setup import MetricsSetup, lines

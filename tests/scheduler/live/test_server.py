@@ -17,7 +17,7 @@ import pytest
 
 from schedspec.scheduler.kube import Client, Connection, Http
 from schedspec.scheduler.live import server as server_module
-from schedspec.scheduler.live.endpoints import Endpoints
+from schedspec.scheduler.live.app import Endpoints
 from schedspec.scheduler.live.metrics import Metrics
 from schedspec.scheduler.live.policy_file import PolicyFile
 from schedspec.scheduler.live.progress import Progress

@@ -11,10 +11,16 @@ import pytest
 
 from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
 from schedspec.scheduler.kube import PODS
-from schedspec.scheduler.kube.chunked_decoding import run_now
-from schedspec.scheduler.kube.decoding import Listing, Malformed, decode
+from schedspec.scheduler.kube.decoding import Listing, Malformed, decode, run_now
 from schedspec.scheduler.model.demand import requests_of
-from schedspec.scheduler.model.footprint import MAX_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
+from schedspec.scheduler.model.footprint import (
+    MAX_BYTES,
+    MOST_VALUES,
+    SMALL_BYTES,
+    TooLargeError,
+    kept_of_pod,
+    memory_of,
+)
 from schedspec.scheduler.model.objects import Pod
 from schedspec.scheduler.model.task import Task
 from tests.support.core.lines import counted
@@ -136,22 +142,41 @@ def test_only_the_identity_of_an_unreadable_object_is_kept(wrong: dict[str, Any]
     assert memory_of(found.metadata) <= SMALL_BYTES
 
 
-FIELDS_OF_A_NODE = ("tolerations", "spread", "nodes")
-"""Fields that matter only to the scheduler that places the pod."""
-LARGE_FIELDS = [("schedspec", what) for what in (*FIELDS_OF_A_NODE, "containers", "ports", "terms", "volumes")]
-
-
-@pytest.mark.parametrize(("scheduler", "what"), [*LARGE_FIELDS, *(("another", what) for what in FIELDS_OF_A_NODE)])
-def test_memory_stays_within_the_limit_while_a_large_pod_is_decoded(scheduler: str, what: str) -> None:
-    raw = json.dumps(bodies(MAX_JSON, schedulerName=scheduler)[what]).encode()
+@pytest.mark.parametrize("what", [name for name in bodies(1) if name != "requests"])
+@pytest.mark.parametrize("node", ["", "n1"])
+@pytest.mark.parametrize("scheduler", ["schedspec", "another"])
+def test_memory_stays_within_the_limit_while_a_large_pod_is_decoded(scheduler: str, node: str, what: str) -> None:
+    body = bodies(MAX_JSON, schedulerName=scheduler, nodeName=node)[what]
+    raw = json.dumps(body).encode()
     tracemalloc.start()
     try:
-        between_turns = [tracemalloc.get_traced_memory()[0] for _ in decode(PODS.bounded(OURS), raw)]
+        found = run_now(decode(PODS.bounded(OURS), raw))
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert len(between_turns) >= 3
-    texts = 3 * len(raw)  # the text of the object, of the field, and of its chunks
-    assert max(between_turns) <= texts + 2 * MAX_BYTES
+    assert isinstance(found, Pod if node else Malformed)
+    assert peak <= 3 * len(raw) + 8 * MAX_BYTES
+    if isinstance(found, Pod):
+        small = msgspec.convert({**body, "spec": {**body["spec"], "containers": [MAIN]}}, Pod)
+        assert Task(found, "").request == Task(small, "").request
+
+
+@pytest.mark.parametrize("values", [MOST_VALUES - 100, MOST_VALUES + 100])
+def test_a_pod_with_many_values_that_are_not_read_is_kept_up_to_their_limit(values: int) -> None:
+    env = [{"name": "N", "value": "v"}] * (values // 3)
+    body = {"metadata": {"name": "p"}, "spec": {"schedulerName": "schedspec", "containers": [{**MAIN, "env": env}]}}
+    found = run_now(decode(PODS.bounded(OURS), json.dumps(body).encode()))
+    assert isinstance(found, Pod if values < MOST_VALUES else Malformed)
+
+
+def test_a_large_pod_on_a_node_keeps_its_gang_its_cards_and_its_phase() -> None:
+    annotations = {"scheduling.k8s.io/group-name": "gang", "volcano.sh/gpu-index": "1", "other": "x" * SMALL_BYTES}
+    body = bodies(MAX_JSON, schedulerName="schedspec", nodeName="n1", priority=7)["containers"]
+    body["metadata"] |= {"annotations": annotations, "ownerReferences": [{"name": "o"}], "labels": {"a": "b"}}
+    body["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "containerStatuses": [{"name": "c"}]}
+    found = run_now(decode(PODS.bounded(OURS), json.dumps(body).encode()))
+    whole = kept_of_pod(msgspec.convert(body, Pod), MAX_JSON, OURS)
+    assert found == whole
 
 
 @pytest.mark.parametrize("part", [{}, [], "a", {"name": "c"}], ids=str)

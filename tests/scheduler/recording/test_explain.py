@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from schedspec.scheduler.__main__ import main
-from schedspec.scheduler.recording.names import NotNamedError, RecordedNames
+from schedspec.scheduler.recording.explain import NotNamedError, RecordedNames
 
 
 def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

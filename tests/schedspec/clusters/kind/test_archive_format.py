@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.clusters.images import archives
-from schedspec.clusters.images.archive_format import Image, write
+from schedspec.clusters.images.archives import Image, write
 
 
 @pytest.fixture

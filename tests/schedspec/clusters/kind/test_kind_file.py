@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.clusters.kind.config_file import read
+from schedspec.clusters.kind.cluster import read_config
 from schedspec.clusters.paths import kind_config
 from schedspec.clusters.protocol import SettingsError
 
@@ -50,7 +50,7 @@ def test_an_invalid_configuration_is_rejected_with_line_and_field(case: str, tmp
     if text is not None:
         path.write_text(text)
     with pytest.raises(SettingsError) as caught:
-        read(path)
+        read_config(path)
     assert what in caught.value.what
     assert caught.value.where == str(tmp_path / where)
     assert caught.value.do_next
@@ -65,10 +65,10 @@ def test_an_invalid_configuration_is_rejected_with_line_and_field(case: str, tmp
     ],
 )
 def test_the_configurations_of_this_project_are_valid(name: str, roles: list[str]) -> None:
-    assert list(read(kind_config() / f"{name}.yaml").roles) == roles
+    assert list(read_config(kind_config() / f"{name}.yaml").roles) == roles
 
 
 def test_a_configuration_without_nodes_means_one_node(tmp_path: Path) -> None:
     path = tmp_path / "plain.yaml"
     path.write_text(HEAD)
-    assert read(path).roles == ("control-plane",)
+    assert read_config(path).roles == ("control-plane",)

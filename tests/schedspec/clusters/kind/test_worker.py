@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from schedspec.clusters.images.worker_image import worker
 from schedspec.clusters.paths import cache_root
 from schedspec.clusters.programs import build
 from schedspec.clusters.programs.binaries import Provider
 from schedspec.clusters.programs.cache import Cache
 from schedspec.clusters.programs.download import Downloads
-from schedspec.clusters.programs.kind_programs import worker
 from tests.support.cluster_api import within
 
 pytestmark = pytest.mark.skipif(build.go() is None, reason="Go is not installed")

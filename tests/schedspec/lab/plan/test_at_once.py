@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from schedspec.lab.plan import ChangeError, Plan, Request, Side, judge, make_plan, parse_conditions
-from schedspec.lab.plan.markdown import render_markdown
-from schedspec.lab.plan.text import MAX_LINES, render_text
+from schedspec.lab.plan.text import MAX_LINES, render_markdown, render_text
 from schedspec.scheduler.model.names import GROUP_NAME
 from schedspec.scheduler.model.objects.meta import OwnerReference
 from schedspec.scheduler.policy.source import PolicyError

@@ -14,7 +14,7 @@ from schedspec.lab.recorder.writer import VersionWriter
 from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.kube import Client
 from schedspec.virtual.cluster import VirtualCluster
-from schedspec.virtual.cluster.http import VirtualHttp
+from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 
 POLICY = """\
 actions: "enqueue, allocate, preempt, reclaim, backfill"

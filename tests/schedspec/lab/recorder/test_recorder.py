@@ -16,7 +16,7 @@ from schedspec.lab.recorder.writer import VersionWriter
 from schedspec.scheduler.inputs import Gap, ObjectSeen, Taken
 from schedspec.scheduler.kube import Client, Unreachable
 from schedspec.scheduler.kube.errors import Forbidden, Gone
-from schedspec.virtual.cluster.http import VirtualHttp
+from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 from schedspec.virtual.state import State, read_state
 from schedspec.virtual.state.dump import take_state
 from schedspec.virtual.state.over_time import inputs_over_time, segments_over_time, span_of

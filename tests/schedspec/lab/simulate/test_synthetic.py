@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.simulate.columns import TraceJob
-from schedspec.lab.simulate.distributions import parse
 from schedspec.lab.simulate.errors import InputError
-from schedspec.lab.simulate.synthetic import read_synthetic
+from schedspec.lab.simulate.synthetic import parse, read_synthetic
 
 LOAD = """
 for: 10d

@@ -15,8 +15,7 @@ from schedspec.cli.dump import dump_command
 from schedspec.lab.plan import Plan, Request, Side, make_plan, render_text
 from schedspec.lab.twin import Choice
 from schedspec.lab.twin.etcd import Etcd
-from schedspec.lab.twin.objects import objects_of
-from schedspec.lab.twin.world import Twin, booted
+from schedspec.lab.twin.world import Twin, booted, objects_of
 from schedspec.scheduler.model.names import ON_EVICTED
 from schedspec.scheduler.model.objects import OwnerReference
 from schedspec.schedulers import find

@@ -17,7 +17,7 @@ from schedspec.api.client import Api
 from schedspec.api.errors import ClusterUnreachableError, RejectedError
 from schedspec.api.kinds import SERVED, WORLD, Kind, Resource
 from schedspec.lab.twin import etcd
-from schedspec.lab.twin.objects import objects_of
+from schedspec.lab.twin.world import objects_of
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
 from tests.support.core.random_tables import random_table
 from tests.support.core.states import state_of

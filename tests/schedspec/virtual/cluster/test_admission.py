@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.virtual.cluster import admission
+from schedspec.virtual.cluster import server
 from schedspec.virtual.cluster.store import RefusedError
 
 
@@ -35,28 +35,28 @@ REFUSED = {
 @pytest.mark.parametrize(("limit", "says"), REFUSED.values(), ids=REFUSED)
 def test_a_pod_above_a_quota_is_refused(limit: dict[str, Any], says: str) -> None:
     with pytest.raises(RefusedError, match=says):
-        admission.require_room(ONE, [limit], [ONE, ONE])
+        server.require_room(ONE, [limit], [ONE, ONE])
 
 
 @pytest.mark.parametrize(
     "limit", [quota(requests_cpu="3"), quota(limits_cpu="6"), quota(pods="3"), quota(nvidia_com="0")]
 )
 def test_a_pod_within_a_quota_is_admitted(limit: dict[str, Any]) -> None:
-    admission.require_room(ONE, [limit], [ONE, ONE])
+    server.require_room(ONE, [limit], [ONE, ONE])
 
 
 def test_a_pod_that_has_ended_uses_no_quota() -> None:
-    admission.require_room(ONE, [quota(pods="1")], [pod("Succeeded"), pod("Failed")])
+    server.require_room(ONE, [quota(pods="1")], [pod("Succeeded"), pod("Failed")])
 
 
 def test_a_container_gets_the_defaults_that_it_does_not_name() -> None:
     ranges = [limits(default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"})]
-    made = admission.with_defaults({"resources": {"requests": {"memory": "512Mi"}}}, ranges)
+    made = server.with_defaults({"resources": {"requests": {"memory": "512Mi"}}}, ranges)
     assert made["resources"] == {
         "limits": {"cpu": "2", "memory": "1Gi"},
         "requests": {"cpu": "1", "memory": "512Mi"},
     }
-    assert admission.with_defaults({}, []) == {}
+    assert server.with_defaults({}, []) == {}
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_a_container_gets_the_defaults_that_it_does_not_name() -> None:
 )
 def test_a_container_outside_of_its_range_is_refused(limit: dict[str, Any], says: str) -> None:
     with pytest.raises(RefusedError, match=says):
-        admission.with_defaults({"resources": {"requests": {"cpu": "1"}}}, [limit])
+        server.with_defaults({"resources": {"requests": {"cpu": "1"}}}, [limit])

@@ -13,7 +13,7 @@ import pytest
 
 from schedspec.scheduler.kube.errors import Gone
 from schedspec.virtual.cluster import VirtualCluster
-from schedspec.virtual.cluster.http import VirtualHttp
+from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 
 NODE = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/spec/pods"

@@ -9,7 +9,7 @@ from typing import Any
 
 from schedspec.scheduler.kube import Client
 from schedspec.virtual.cluster import VirtualCluster
-from schedspec.virtual.cluster.http import VirtualHttp
+from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 from schedspec.virtual.state import State, read_state
 from schedspec.virtual.state.dump import summary, take_state, write_state
 
