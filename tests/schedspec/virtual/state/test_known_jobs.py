@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from schedspec.virtual.cluster.http import VirtualHttp
 
 from schedspec.scheduler.kube import Client
 from schedspec.scheduler.model.names import ON_EVICTED
 from schedspec.virtual.cluster import VirtualCluster
+from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 from schedspec.virtual.state import State, read_state
 from schedspec.virtual.state.dump import take_state, write_state
 from schedspec.virtual.state.redaction import redact
