@@ -36,6 +36,7 @@ _PURPOSES = {
     "reduce": "reduce a dump and an incident to the smallest feature that shows the incident",
     "explore": "play random scenarios, and write each violation of a rule as a feature",
     "dump": "read a cluster's state and write it to a file",
+    "names": "put the names of a cluster back into what was computed from a redacted state",
     "record": "record what happens in a cluster, whichever scheduler decides there",
     "judge": "judge what a recording of a cluster shows by the monitors of its scheduler",
     "who": "say who evicted whom in a recording of a cluster",
@@ -143,6 +144,10 @@ def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912, PLR
             from .dump import dump_command
 
             return dump_command
+        case "names":
+            from .names import names_command
+
+            return names_command
         case "record":
             from .record import record_command
 

@@ -14,7 +14,8 @@ class DumpCommand(ParsedCommand):
 
     examples = """\
   schedspec dump --context staging --out state.jsonl.gz          # of the kubeconfig that kubectl uses
-  schedspec dump --redact                                         # only what influences decisions"""
+  schedspec dump --redact                                         # only what influences decisions
+  schedspec dump --redact --names names.jsonl                     # and keep the table of names at home"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -23,7 +24,8 @@ class DumpCommand(ParsedCommand):
     @refuses_bad_input
     def execute(self, given: argparse.Namespace) -> int:
         """Run the command."""
-        refuse_one_file_twice([("--out", given.out)], [("--policy", given.policy), ("--kubeconfig", given.kubeconfig)])
+        written = [("--out", given.out), ("--names", given.names)]
+        refuse_one_file_twice(written, [("--policy", given.policy), ("--kubeconfig", given.kubeconfig)])
         return dump.main(given)
 
 

@@ -13,8 +13,9 @@ import gzip
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -41,6 +42,7 @@ from ...scheduler.recording.segments import VERSION
 from . import kueue
 from .known_jobs import add_known_jobs
 from .redaction import redact
+from .renaming import NameRow
 from .state import State, StateError
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -66,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     add("--out", type=Path, metavar="FILE", default=Path("state.jsonl.gz"), help="the file (%(default)s)")
     add("--redact", action="store_true", help="replace names, in the same order; keep only what influences decisions")
+    add("--names", type=Path, metavar="FILE", help="of --redact: the table of names, for `schedspec names`")
     add("--policy", type=Path, metavar="FILE", help="the scheduler's policy, if no ConfigMap of the cluster has it")
     names = "schedulerName of the pods to schedule; repeat for several (default: that of pods of PodGroups)"
     add("--scheduler-name", action="append", dest="scheduler_names", metavar="NAME", default=[],
@@ -78,11 +81,18 @@ def main(given: argparse.Namespace) -> int:
     Returns:
         0 if the file was written, 1 if the cluster cannot be read, 2 on bad input.
     """
+    if given.names is not None and not given.redact:
+        sys.stderr.write("--names: nothing reads it without --redact\n")
+        return 2
     try:
         policy = None if given.policy is None else _policy_of(given.policy)
         state = asyncio.run(take(given.kubeconfig, given.context, given.scheduler_names, policy))
-        state = redact(state) if given.redact else state
+        rows: list[NameRow] = []
+        state = redact(state, rows.append) if given.redact else state
         write_state(state, given.out)
+        if given.names is not None:
+            with _private(given.names, "--names") as file:
+                file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
     except (StateError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -224,15 +234,24 @@ def policy_of(config: ConfigMap) -> PolicyLoaded | None:
 
 def write_state(state: State, out: Path) -> None:
     """Write a state to a file that only its owner can read. Raises StateError."""
+    with _private(out, "--out") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
+        for given in _lines(state):
+            file.write(write_line(given) + b"\n")
+
+
+@contextmanager
+def _private(out: Path, option: str) -> Iterator[BinaryIO]:
+    """Yield a new file that only its owner can read. Raises StateError."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.unlink(missing_ok=True)
         out.touch(mode=0o600)
-        with out.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
-            for given in _lines(state):
-                file.write(write_line(given) + b"\n")
+        with out.open("wb") as file:
+            yield file
     except OSError as error:
-        raise StateError(str(out), f"cannot be written: {error.strerror}", "name another file with --out") from error
+        raise StateError(
+            str(out), f"cannot be written: {error.strerror}", f"name another file with {option}"
+        ) from error
 
 
 def _lines(state: State) -> Iterator[Input]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,28 +20,17 @@ import msgspec
 import yaml
 
 from ...scheduler.inputs import Input, Noted, ObjectGone, ObjectSeen, PolicyLoaded, Unnoted
-from ...scheduler.model.printable import one_line
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import index_of
 from .kueue_redaction import KueueRedaction
 from .redacted_policy import PolicyText
 from .redaction import ObjectRedaction, named_members, redacted_labels
-from .renaming import KNOWN, KNOWN_NAMESPACES, Scope, StateNames
+from .renaming import KNOWN, KNOWN_NAMESPACES, UIDS, NameRow, Scope, StateNames, read_names
 from .state import StateError
 
 _CARDS = ("nvidia.com", "amd.com", "intel.com", "huawei.com", "cambricon.com", "volcano.sh")
 """Domains of cards, whose labels are kept before a node with such a card is read."""
-_UIDS = "uids"
 _READ_OF_EVENTS = ("reason", "type", "count", "action", "lastTimestamp", "eventTime")
-
-
-class NameRow(msgspec.Struct, omit_defaults=True):
-    """A line of the table: a name and what replaces it, or the key of all uids."""
-
-    scope: str
-    name: str = ""
-    new: str = ""
-    key: str = ""
 
 
 class _Everything:
@@ -65,19 +54,19 @@ class NameTable(StateNames):
         self._new: dict[Scope, dict[str, str]] = {}
         self._key = ""
         for row in rows:
-            if row.scope == _UIDS:
+            if row.scope == UIDS:
                 self._key = row.key
             else:
                 self._new.setdefault(row.scope, {})[row.name] = row.new
         if not self._key:
             self._key = secrets.token_hex(32)
-            write(NameRow(_UIDS, key=self._key))
+            write(NameRow(UIDS, key=self._key))
 
     def of(self, scope: Scope, name: str) -> str:
         """Return the replacement of a name; a new one is written into the file before it is used."""
         if not name:
             return ""
-        if scope == _UIDS:
+        if scope == UIDS:
             return hashlib.blake2b(name.encode(), key=bytes.fromhex(self._key), digest_size=16).hexdigest()
         known = self._new.setdefault(scope, {})
         if name not in known:
@@ -106,22 +95,13 @@ def table_in(path: Path) -> NameTable:
             file.write(msgspec.json.encode(row) + b"\n")
 
     try:
-        rows = [*_rows_in(path)]
+        rows = [*read_names(path)] if path.exists() else []
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
         return NameTable(rows, write)
     except OSError as error:
         problem = f"cannot be used: {error.strerror}"
         raise StateError(str(path), problem, "name another file with --names") from error
-
-
-def _rows_in(path: Path) -> Iterator[NameRow]:
-    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
-        try:
-            yield msgspec.json.decode(line, type=NameRow)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            problem = f"is no line of a table of names: {one_line(str(error))}"
-            raise StateError(f"{path}:{number}", problem, "name another file with --names") from error
 
 
 class InputRedaction:
@@ -138,12 +118,12 @@ class InputRedaction:
             case ObjectSeen():
                 return ObjectSeen(given.kind, self._object(given.kind, msgspec.to_builtins(given.object)))
             case ObjectGone():
-                return ObjectGone(given.kind, self._key(given.kind, given.key), self._names.of(_UIDS, given.uid))
+                return ObjectGone(given.kind, self._key(given.kind, given.key), self._names.of(UIDS, given.uid))
             case Noted():
                 return Noted(self._noted(given.object))
             case Unnoted():
                 key = self._key(given.kind, given.key)
-                return Unnoted(given.api_version, given.kind, key, self._names.of(_UIDS, given.uid))
+                return Unnoted(given.api_version, given.kind, key, self._names.of(UIDS, given.uid))
             case PolicyLoaded():
                 return self._policy(given)
             case _:
@@ -180,7 +160,7 @@ class InputRedaction:
             "metadata": {
                 "name": self._names.of("events", meta["name"]),
                 "namespace": self._names.namespace(place),
-                "uid": self._names.of(_UIDS, meta.get("uid", "")),
+                "uid": self._names.of(UIDS, meta.get("uid", "")),
             },
             **{name: event[name] for name in _READ_OF_EVENTS if event.get(name)},
             **{name: self._reference(event[name]) for name in ("involvedObject", "related") if event.get(name)},
@@ -193,7 +173,7 @@ class InputRedaction:
             "kind": kind,
             "namespace": self._names.namespace(place),
             "name": self._names.within(place, name) if place and kind != "Node" else self._names.cluster(name),
-            "uid": self._names.of(_UIDS, str(given.get("uid", ""))),
+            "uid": self._names.of(UIDS, str(given.get("uid", ""))),
         }
 
     def _key(self, kind: str, key: str) -> str:

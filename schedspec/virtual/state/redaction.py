@@ -23,7 +23,7 @@ from ...scheduler.topology.hyper_nodes import PatternError, compiled
 from .kueue import put_served
 from .kueue_redaction import KueueRedaction, labels_of
 from .redacted_policy import PolicyText
-from .renaming import Replaced, StateNames
+from .renaming import NameRow, Replaced, StateNames
 from .state import State
 
 _CORE_LABELS = frozenset(
@@ -68,8 +68,8 @@ _CLUSTER_NAMES = frozenset({"nodeName", "nominatedNodeName", "queue", "parent", 
 _WITHIN = frozenset({"podGroupName"})
 
 
-def redact(state: State) -> State:
-    """Return a redacted copy of the state."""
+def redact(state: State, keep: Callable[[NameRow], None] = lambda _row: None) -> State:
+    """Return a redacted copy of the state; `keep` receives each name and what replaces it."""
     plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)
@@ -88,6 +88,8 @@ def redact(state: State) -> State:
     for item in of_kueue:
         KueueRedaction(collected, item).redacted()
     new = Replaced(collected)
+    for row in new.rows():
+        keep(row)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
     result.policy = None if policy is None else PolicyLoaded("policy", policy.redacted(partial(redacted_labels, new)))
     result.scheduler_names = [*state.scheduler_names]

@@ -12,10 +12,16 @@ from __future__ import annotations
 import bisect
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 
+import msgspec
+
+from ...scheduler.model.printable import one_line
 from ...scheduler.model.task import index_of
+from .state import StateError
 
+UIDS = "uids"
 KNOWN = ("default", "root", "system-cluster-critical", "system-node-critical")
 KNOWN_NAMESPACES = ("default", "kube-system")
 _DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh", "kubeflow.org", "schedspec.dev", "nvidia.com")
@@ -26,6 +32,15 @@ _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 _BOOLEANS = frozenset({"", "true", "false"})
 Scope = str
 """A scope in which names are compared: `/` for cluster-scoped objects, `ns/` for those of a namespace, `keys`, …."""
+
+
+class NameRow(msgspec.Struct, omit_defaults=True):
+    """A line of a table of names: a name and what replaces it, or the key of all uids."""
+
+    scope: str
+    name: str = ""
+    new: str = ""
+    key: str = ""
 
 
 class StateNames:
@@ -79,17 +94,26 @@ class Replaced(StateNames):
 
     def __init__(self, collected: StateNames) -> None:
         super().__init__(collected.domains)
-        self._new = {scope: dict(_replacements(scope, names)) for scope, names in collected.found.items()}
+        self._new: dict[Scope, dict[str, str]] = {}
+        number = 0
+        for scope, names in sorted(collected.found.items()):
+            self._new[scope] = dict(_replacements(scope, names, number))
+            number += len(names)
+
+    def rows(self) -> Iterator[NameRow]:
+        """Yield what is replaced. No two names have the same replacement, so that a result can be read back."""
+        for scope, known in self._new.items():
+            yield from (NameRow(scope, name, new) for name, new in known.items() if name != new and scope != UIDS)
 
     def of(self, scope: Scope, name: str) -> str:
         """Return the replacement of a name."""
         return self._new[scope][name] if name else ""
 
 
-def _replacements(scope: Scope, names: set[str]) -> Iterable[tuple[str, str]]:
+def _replacements(scope: Scope, names: set[str], first: int) -> Iterable[tuple[str, str]]:
     known: tuple[str, ...] = {"/": KNOWN, "namespaces": KNOWN_NAMESPACES}.get(scope, ())
     end = "/" if scope == "namespaces" else ""  # keys are compared as `namespace/name`
-    for number, name in enumerate(sorted(names, key=lambda text: text + end)):
+    for number, name in enumerate(sorted(names, key=lambda text: text + end), first):
         if name in known:
             yield name, name
             continue
@@ -98,3 +122,27 @@ def _replacements(scope: Scope, names: set[str]) -> Iterable[tuple[str, str]]:
         tail = f"-{index}" if index >= 0 and scope.endswith("/") and scope != "/" else ""
         tag = ":r" if scope == "images" else ""
         yield name, f"{known[before - 1] if before else 'a'}{number:07}{tail}{tag}"
+
+
+def read_names(path: Path) -> Iterator[NameRow]:
+    """Yield the rows of a table of names. Raises OSError, StateError."""
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            yield msgspec.json.decode(line, type=NameRow)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            problem = f"is no line of a table of names: {one_line(str(error))}"
+            raise StateError(f"{path}:{number}", problem, "name another file with --names") from error
+
+
+_TOKEN = re.compile(rf"(?<![\w.-])((?:a|{'|'.join({*KNOWN, *KNOWN_NAMESPACES})})\d{{7,}})(-\d+)?(:r)?")
+
+
+def with_names(text: str, rows: Iterable[NameRow]) -> str:
+    """Return a text with the names that were replaced in what it was computed from."""
+    names = {row.new: row.name for row in rows if row.new}
+
+    def named(found: re.Match[str]) -> str:
+        whole, (head, index, tag) = found[0], found.groups("")
+        return names.get(whole) or (names[head] + index + tag if head in names else whole)
+
+    return _TOKEN.sub(named, text)

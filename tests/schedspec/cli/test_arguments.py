@@ -66,6 +66,7 @@ ONE_FILE = [
     (*REPORT, "--cucumber-messages", "r"),
     (*REPORT, "--cucumber-messages", "p"),
     ("dump", "--policy", "p", "--out", "p"),
+    ("dump", "--redact", "--names", "p", "--out", "p"),
     ("dump", "--kubeconfig", "p", "--out", "p"),
 ]
 

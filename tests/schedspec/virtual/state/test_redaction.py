@@ -10,13 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schedspec.cli.names import names_command
 from schedspec.scheduler.inputs import PolicyLoaded, write_line
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
 from schedspec.virtual.state import State
 from schedspec.virtual.state.redaction import redact
+from schedspec.virtual.state.renaming import NameRow, with_names
 from tests.support.core import random_clusters, random_gangs
 from tests.support.core.random_tables import random_table
 from tests.support.core.states import decisions_on, state_of
@@ -51,9 +54,17 @@ def _renamed(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
 
 
 def assert_same_decisions(state: State) -> int:
-    """Compare the decisions on the state and on the redacted state; return the number of cycles."""
-    redacted = redact(state)
+    """Compare the decisions on the state and on the redacted state; return the number of cycles.
+
+    A text that names what was redacted can be read back.
+    """
+    rows: list[NameRow] = []
+    redacted = redact(state, rows.append)
     new = _names(state, redacted)
+    assert len({row.new for row in rows}) == len(rows)
+    assert {name: with_names(f"why: “{token}”.", rows) for name, token in new.items()} == {
+        name: f"why: “{name}”." for name in new
+    }
     same = {name: name for name in new.values()}
     before = [list(_renamed(it, new)) for it in decisions_on(state)]
     after = [list(_renamed(it, same)) for it in decisions_on(redacted)]
@@ -241,3 +252,24 @@ def test_redaction_removes_everything_around_a_policy(text: str) -> None:
     state.policy = PolicyLoaded(f"{SECRET}.yaml", text) if text else None
     policy = redact(state).policy
     assert policy is None if not text else policy is not None and policy.text == "actions: allocate\n"
+
+
+def test_a_result_is_read_back_by_the_table_of_names(tmp_path: Path) -> None:
+    rows: list[NameRow] = []
+    pods = sorted(redact(state_of(TABLE), rows.append).objects["Pod"])
+    (tmp_path / "names.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
+    found = CliRunner().invoke(names_command, [str(tmp_path / "names.jsonl")], input=f"evicted: {', '.join(pods)}\n")
+    assert found.output == f"evicted: {', '.join(sorted(state_of(TABLE).objects['Pod']))}\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "problem"),
+    [
+        (b"{}\nno row", b"", "names.jsonl:1: is no line of a table of names"),
+        (b"", b"\x1f\x8b\xff", "is no text: name a plan, a page or a feature, not a dump"),
+    ],
+)
+def test_what_is_no_table_and_no_text_is_refused(tmp_path: Path, table: bytes, text: bytes, problem: str) -> None:
+    (tmp_path / "names.jsonl").write_bytes(table)
+    found = CliRunner().invoke(names_command, [str(tmp_path / "names.jsonl")], input=text)
+    assert (found.exit_code, problem in found.output) == (2, True), found.output
