@@ -31,6 +31,6 @@ def names_command(table: Path, text: BinaryIO) -> int:
     try:
         given = text.read().decode()
     except UnicodeDecodeError:
-        raise click.UsageError(f"{text.name} is no text: name a plan, a page or a feature, not a dump") from None
+        raise click.UsageError("this is no text: name a plan, a page or a feature, not a dump") from None
     click.echo(with_names(given, rows), nl=False)
     return 0
