@@ -29,7 +29,7 @@ from ..observe.history import History
 from ..observe.virtual import VirtualApi, VirtualClock, VirtualWatches
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
-from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment, from_images
+from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, from_images, in_cluster
 from ..schedulers.renamed import RenamedScheduler
 from . import cleanup, preflight
 from .lease import RunLease
@@ -212,7 +212,7 @@ class LiveSession:
             if settings.keep or settings.reuse:
                 self._closing.callback(cleanup.require_gone, self.api)
         if self.cluster.kind == "kind":
-            deployment.remove(self.api)  # left by a killed run
+            in_cluster.remove(self.api)  # left by a killed run
             from_images.remove(self.api)
         if self.scheduler is not None:
             self.scheduler.start(self.policy)

@@ -11,7 +11,7 @@ from ..model.times import duration
 from ..policy.loader import Document
 from ..policy.model import PluginOption, Policy
 from ..policy.schema import ACTIONS, EVICTING, PLUGINS
-from .findings import LintFinding
+from .objects import LintFinding
 
 Found = Iterator[tuple[str, str, str]]
 """Field, text, remedy."""
