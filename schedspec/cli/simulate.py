@@ -9,7 +9,7 @@ import click
 
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
-from ..lab.simulate.errors import InputError
+from ..lab.simulate.columns import InputError
 from .answers import explains_errors, refuse_one_file_twice, refuses_bad_input
 from .scheduling import ParsedCommand
 

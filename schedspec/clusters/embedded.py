@@ -16,7 +16,7 @@ from pathlib import Path
 from . import probe, subprocess_run
 from .cleanup import sweep
 from .kwok_config import GANG_GATES, NO_GATES, Ports, fingerprint, kwokctl_config
-from .managed import MadeCluster
+from .lifecycle import MadeCluster
 from .paths import kind_config
 from .programs import binaries
 from .programs.pinned import EMBEDDED, kubernetes_versions

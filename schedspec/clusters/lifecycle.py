@@ -19,7 +19,8 @@ from filelock import FileLock, Timeout
 from . import reaper
 from .cleanup import destroy
 from .paths import new_home
-from .protocol import BootError, Settings
+from .programs.binaries import Binary
+from .protocol import BootError, ClusterKind, Settings
 from .registry import ClusterRecord, Owner, Registry
 
 
@@ -156,3 +157,35 @@ class ClusterLifecycle:
         if self._reaper is not None:
             reaper.stop(self._reaper)
             self._reaper = None
+
+
+class MadeCluster:
+    """The part of a `Cluster` of this process that does not depend on how the cluster is created.
+
+    A subclass creates its cluster inside `self._lifecycle.making(...)` and nowhere else, so that a failed or killed
+    creation is cleaned up.
+    """
+
+    kind: ClusterKind
+
+    def __init__(self, settings: Settings, unique: str) -> None:
+        """Prepare a cluster; `ClusterLifecycle` documents `unique`."""
+        self._settings = settings
+        self._lifecycle = ClusterLifecycle(self.kind, unique, settings)
+        self._binaries: dict[str, Binary] = {}
+        self._boot_seconds = 0.0
+
+    @property
+    def name(self) -> str:
+        return self._lifecycle.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._lifecycle.record.kubeconfig
+
+    @property
+    def context(self) -> str:
+        return self._lifecycle.record.context
+
+    def down(self) -> None:
+        self._lifecycle.end()

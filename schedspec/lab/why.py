@@ -25,7 +25,7 @@ from ..scheduler.reasons.text import count
 from ..scheduler.recording.explain import explain_queue
 from ..virtual import outcomes
 from ..virtual.state import State, kueue, require_ours
-from ..virtual.state.api_objects import api_object
+from ..virtual.state.state import api_object
 from .plan.answer import PlannedWorld
 from .plan.at_once import settle
 from .plan.changes import copied

@@ -4,8 +4,6 @@ Each option exists on the command line and in the ini file; all are in one group
 """
 
 from .flags import FLAGS, READ_BY, declare, ini_is_ours, ini_name
-from .reading import read
-from .run_options import Options
-from .values import home
+from .reading import Options, home, read
 
 __all__ = ["FLAGS", "READ_BY", "Options", "declare", "home", "ini_is_ours", "ini_name", "read"]

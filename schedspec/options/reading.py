@@ -2,20 +2,154 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from .. import distribution
 from ..ci import sharding
 from ..clusters import ClusterError, Settings
+from ..clusters.programs.pinned import kubernetes_versions
 from ..clusters.protocol import ClusterKind
 from ..schedulers import ADAPTERS, Adapter, AdapterError, Own, find
-from . import values
-from .flags import NOT_GIVEN, READ_BY, RECORDS, ini_name
-from .run_options import Options
+from ..terminal import short_path
+from .flags import ALWAYS, FEW, NOT_GIVEN, READ_BY, RECORDS, ini_name
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The checked options of a run."""
+
+    settings: Settings
+    adapter: Adapter
+    """The scheduler under test."""
+    scheduler_binaries: Path | None
+    """A folder with the programs of the scheduler."""
+    policy: Path | None
+    timeout_scale: float
+    out: Path
+    out_is_named: bool = False
+    """True if the user set `--out` or `--junitxml`."""
+    runs: int = 1
+    """The number of runs of each scenario."""
+    cucumber_messages: Path | None = None
+    templates: tuple[Path, ...] = ()
+    """Folders of templates; the first folder that has a template wins, and ours is the last."""
+    policies: tuple[Path, ...] = ()
+    """Folders of the user's own policies, beside `policies/` of the folders of templates."""
+    record: str = ""
+    """`always` or `failed`; empty if the number of scenarios decides."""
+    shard: sharding.Shard | None = None
+    shard_durations: dict[str, float] = field(default_factory=dict)
+    """Seconds by node id."""
+    pause: bool = False
+    """Wait for Enter when a scenario has failed."""
+    adopt_nodes: tuple[str, ...] = ()
+    """The nodes of an existing cluster that scenarios may use."""
+    features: tuple[Path, ...] = ()
+    """The files and folders that the setting `schedspec_features` names."""
+    steps: tuple[Path, ...] = ()
+    """Files and folders with sentences of the user's own."""
+
+    def records(self, scenarios: int) -> bool:
+        """Return True if passed scenarios keep their recordings in a run of this many scenarios."""
+        return self.record == ALWAYS or (not self.record and scenarios < FEW)
+
+    @property
+    def kubernetes_version(self) -> str:
+        """The minor version of Kubernetes if it is known before the cluster exists; else empty."""
+        pinned = next(iter(kubernetes_versions())) if self.settings.kind == "embedded" else ""
+        return self.settings.kubernetes_version or pinned
+
+    def header(self) -> str:
+        """Return the line on cluster, scheduler and options at the top of the run."""
+        settings = self.settings
+        parts = [f"cluster {settings.kind}", f"scheduler {self.adapter}"]
+        usual = self.adapter.gang_api == self.adapter.gang_apis[0]
+        parts += [] if usual else [f"gang API {self.adapter.gang_api}"]
+        parts += [f"scheduler programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
+        parts += [f"context {settings.kube_context}"] if settings.kube_context else []
+        parts += [f"adopted nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
+        parts += ["reused"] if settings.reuse else []
+        parts += ["kept"] if settings.keep else []
+        parts += [f"node image {settings.kind_image}"] if settings.kind_image else []
+        parts += [f"kind configuration {settings.kind_config}"] if settings.kind_config else []
+        parts += [f"binaries {settings.binaries}"] if settings.binaries else []
+        parts += [f"policy {self.policy}"] if self.policy else []
+        parts += [f"each scenario {self.runs} times"] if self.runs > 1 else []
+        parts += [f"shard {self.shard}"] if self.shard else []
+        parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
+        replaced = "".join(f"\nschedspec: own {file}" for file in self._replaced())
+        return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{replaced}"
+
+    def _replaced(self) -> Iterator[str]:
+        """Yield the templates and policies of ours that the user's own files replace."""
+        *own, ours = self.templates
+        for what, folders, known in (
+            ("templates", own, ours),
+            ("policies", [*self.policies, *(folder / "policies" for folder in own)], ours / "policies"),
+        ):
+            names = sorted(
+                {file.name for folder in folders for file in folder.glob("*") if (known / file.name).is_file()}
+            )
+            if names:
+                yield f"{what} replace ours: {', '.join(names)}"
+
+
+def value(config: pytest.Config, flag: str) -> Any:
+    """Return the value of the command line; if it has none (for a switch: False), the value of the ini file."""
+    given = config.getoption(ini_name(flag))
+    return config.getini(ini_name(flag)) if given is NOT_GIVEN or given is False else given
+
+
+def text(config: pytest.Config, flag: str) -> str | None:
+    """Return the value as a text, or None if it is empty or not given."""
+    given = value(config, flag)
+    return str(given).strip() or None if given is not None else None
+
+
+def path(config: pytest.Config, flag: str) -> Path | None:
+    """Return a path: relative to the working directory on the command line, to the ini file's folder in that file."""
+    named = text(config, flag)
+    if not named:
+        return None
+    given = config.getoption(ini_name(flag)) is not NOT_GIVEN
+    return absolute(config, named) if given else (home(config) / named).absolute()
+
+
+def home(config: pytest.Config) -> Path:
+    """Return the folder of the ini file, else the root of the run."""
+    return config.inipath.parent if config.inipath is not None else config.rootpath
+
+
+def absolute(config: pytest.Config, relative: str) -> Path:
+    """Return the absolute path of a path on the command line."""
+    return (config.invocation_params.dir / relative).absolute()
+
+
+def file(config: pytest.Config, flag: str) -> Path | None:
+    """Return the path of an existing file. Raises pytest.UsageError."""
+    named = path(config, flag)
+    if named is not None and not named.is_file():
+        raise refusal(flag, str(named), "is not a file", "name a file that exists")
+    return named
+
+
+def folder(config: pytest.Config, flag: str) -> Path | None:
+    """Return the path of an existing folder. Raises pytest.UsageError."""
+    named = path(config, flag)
+    if named is not None and not named.is_dir():
+        raise refusal(flag, str(named), "is not a folder", "name a folder that exists")
+    return named
+
+
+def refusal(flag: str, given: str, what: str, do_next: str) -> pytest.UsageError:
+    """Return the error about an invalid value: what is wrong, where, and what to do next."""
+    problem = what if repr(given) in what else f"{given!r} {what}"
+    return pytest.UsageError(f"{problem}\n  where: --{flag} ({ini_name(flag)} in the ini file)\n  do next: {do_next}")
 
 
 def read(config: pytest.Config) -> Options:
@@ -25,25 +159,25 @@ def read(config: pytest.Config) -> Options:
         pytest.UsageError: An option is invalid; the text names the option, its value and what to do next.
     """
     kind_config, binaries, policy = (
-        values.file(config, "kind-config"),
-        values.folder(config, "binaries"),
-        values.file(config, "policy"),
+        file(config, "kind-config"),
+        folder(config, "binaries"),
+        file(config, "policy"),
     )
     settings = _settings(config, kind_config, binaries)
-    scale = values.text(config, "timeout-scale") or "1"
+    scale = text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
     if adapter.in_pods:
         settings = replace(settings, kind="kind")
     if settings.kind == "simulated" and (type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]):
         todo = "leave --scheduler and --gang-api out, or name another cluster"
-        raise values.refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
+        raise refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
     _refuse_unread(config, settings)
     shard, durations = _shard(config)
     out, named = _out(config)
-    programs = values.folder(config, "scheduler-binaries")
+    programs = folder(config, "scheduler-binaries")
     if programs is not None and (missing := adapter.missing_parts(programs)):
         do_next = f"put {', '.join(missing)} there, or leave the option out"
-        raise values.refusal("scheduler-binaries", str(programs), f"has no {', '.join(missing)}", do_next)
+        raise refusal("scheduler-binaries", str(programs), f"has no {', '.join(missing)}", do_next)
     return Options(
         settings=settings,
         adapter=adapter,
@@ -52,8 +186,8 @@ def read(config: pytest.Config) -> Options:
         timeout_scale=_factor(scale),
         out=out,
         out_is_named=named,
-        cucumber_messages=values.path(config, "cucumber-messages"),
-        runs=_count(values.text(config, "runs") or str(adapter.runs)),
+        cucumber_messages=path(config, "cucumber-messages"),
+        runs=_count(text(config, "runs") or str(adapter.runs)),
         templates=(*_own(config, "templates"), distribution.folder("templates")),
         policies=_own(config, "policies"),
         record=_record(config),
@@ -72,25 +206,25 @@ def _refuse_unread(config: pytest.Config, settings: Settings) -> None:
         given = config.getoption(ini_name(flag))
         if given is not NOT_GIVEN and given and settings.kind not in ("auto", *kinds):
             do_next = f"leave --{flag} out, or add --cluster {kinds[0]}"
-            raise values.refusal(flag, str(given), f"is read by no cluster of kind {settings.kind!r}", do_next)
-    messages = values.path(config, "cucumber-messages")
+            raise refusal(flag, str(given), f"is read by no cluster of kind {settings.kind!r}", do_next)
+    messages = path(config, "cucumber-messages")
     if messages is not None and messages.suffix != ".ndjson":
         todo = f"write {messages.with_suffix('.ndjson').name}: no other file of the project is overwritten by mistake"
-        raise values.refusal("cucumber-messages", messages.name, "does not end with .ndjson", todo)
+        raise refusal("cucumber-messages", messages.name, "does not end with .ndjson", todo)
 
 
 def _settings(config: pytest.Config, kind_config: Path | None, binaries: Path | None) -> Settings:
     """Return the settings of the cluster; the context of an existing cluster is checked now."""
     try:
         settings = Settings(
-            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # Settings checks the name
-            kube_context=values.text(config, "kube-context"),
-            reuse=bool(values.value(config, "reuse-cluster")),
-            keep=bool(values.value(config, "keep-cluster")),
-            kind_image=values.text(config, "kind-image"),
+            kind=cast(ClusterKind, text(config, "cluster") or "auto"),  # Settings checks the name
+            kube_context=text(config, "kube-context"),
+            reuse=bool(value(config, "reuse-cluster")),
+            keep=bool(value(config, "keep-cluster")),
+            kind_image=text(config, "kind-image"),
             kind_config=kind_config,
             binaries=binaries,
-            kubernetes_version=values.text(config, "kubernetes-version"),
+            kubernetes_version=text(config, "kubernetes-version"),
         )
         if settings.kind == "existing" and settings.kube_context:
             from ..clusters import existing  # noqa: PLC0415 - only for this option
@@ -112,22 +246,22 @@ def _paths(config: pytest.Config, name: str) -> tuple[Path, ...]:
 
 
 def _adopt_nodes(config: pytest.Config, settings: Settings) -> tuple[str, ...]:
-    named = values.text(config, "adopt-nodes") or ""
+    named = text(config, "adopt-nodes") or ""
     if named and settings.kind != "existing":
         what = f"is for an existing cluster, but the cluster of this run is {settings.kind!r}"
-        raise values.refusal("adopt-nodes", named, what, "add --cluster existing, or leave --adopt-nodes out")
+        raise refusal("adopt-nodes", named, what, "add --cluster existing, or leave --adopt-nodes out")
     return tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
 
 
 def _record(config: pytest.Config) -> str:
-    named = values.text(config, "record") or ""
+    named = text(config, "record") or ""
     if named and named not in RECORDS:
-        raise values.refusal("record", named, "is not known", f"name one of: {', '.join(RECORDS)}")
+        raise refusal("record", named, "is not known", f"name one of: {', '.join(RECORDS)}")
     return named
 
 
 def _pause(config: pytest.Config) -> bool:
-    if not values.value(config, "pause-on-failure"):
+    if not value(config, "pause-on-failure"):
         return False
     if hasattr(config, "workerinput") or config.getoption("numprocesses", None):
         raise pytest.UsageError("--pause-on-failure waits for Enter, which workers of xdist cannot read: leave -n out")
@@ -135,22 +269,22 @@ def _pause(config: pytest.Config) -> bool:
 
 
 def _shard(config: pytest.Config) -> tuple[sharding.Shard | None, dict[str, float]]:
-    named, file = values.text(config, "shard"), values.file(config, "shard-durations")
+    named, durations = text(config, "shard"), file(config, "shard-durations")
     try:
         shard = sharding.parse(named) if named else None
     except sharding.ShardError as problem:
-        raise values.refusal("shard", str(named), *str(problem).split(": ", 1)) from None
+        raise refusal("shard", str(named), *str(problem).split(": ", 1)) from None
     try:
-        return shard, sharding.read_durations(file) if file else {}
+        return shard, sharding.read_durations(durations) if durations else {}
     except sharding.ShardError as problem:
         todo = f"name a {sharding.DURATIONS_FILE} that a run has written"
-        raise values.refusal("shard-durations", str(file), str(problem), todo) from None
+        raise refusal("shard-durations", str(durations), str(problem), todo) from None
 
 
 def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
-    named = values.text(config, "scheduler") or Own.name
-    images = tuple(filter(None, map(str.strip, (values.text(config, "scheduler-image") or "").split(","))))
-    in_pods = bool(images) or bool(values.value(config, "scheduler-in-cluster"))
+    named = text(config, "scheduler") or Own.name
+    images = tuple(filter(None, map(str.strip, (text(config, "scheduler-image") or "").split(","))))
+    in_pods = bool(images) or bool(value(config, "scheduler-in-cluster"))
     if in_pods and settings.kind not in ("auto", "kind"):
         option = "--scheduler-image" if images else "--scheduler-in-cluster"
         raise pytest.UsageError(
@@ -160,22 +294,22 @@ def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
         adapter = _with_gang_api(config, find(named))
     except AdapterError as problem:
         do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
-        raise values.refusal("scheduler", named, str(problem), do_next) from None
+        raise refusal("scheduler", named, str(problem), do_next) from None
     if in_pods:
         try:
             adapter.run_in_pods(images)
         except AdapterError as problem:
             do_next = "leave --scheduler-in-cluster and --scheduler-image out, or name schedspec, kueue or volcano"
-            raise values.refusal("scheduler", named, str(problem), do_next) from None
+            raise refusal("scheduler", named, str(problem), do_next) from None
     return adapter
 
 
 def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
-    named = values.text(config, "gang-api")
+    named = text(config, "gang-api")
     if named is not None:
         if named not in adapter.gang_apis:
             do_next = f"name one of: {', '.join(adapter.gang_apis)}"
-            raise values.refusal("gang-api", named, f"is not a gang API of {adapter}", do_next)
+            raise refusal("gang-api", named, f"is not a gang API of {adapter}", do_next)
         adapter.gang_api = named
     return adapter
 
@@ -186,11 +320,11 @@ def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
     Folders of the root belong to the features unless the setting `schedspec_features` names other folders: a repository
     may have `templates/` of its own there.
     """
-    chosen = values.folder(config, name)
+    chosen = folder(config, name)
     features = [Path(path) for path in config.getini("schedspec_features")]
-    home = values.home(config)
-    beside = [folder for path in features for folder in (path, path.parent) if folder != home]
-    found = [chosen] if chosen is not None else [folder / name for folder in (beside if features else [home])]
+    root = home(config)
+    beside = [folder for path in features for folder in (path, path.parent) if folder != root]
+    found = [chosen] if chosen is not None else [folder / name for folder in (beside if features else [root])]
     return tuple(dict.fromkeys(folder for folder in found if folder.is_dir() and folder != distribution.folder(name)))
 
 
@@ -200,27 +334,27 @@ def _factor(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1000:
-        raise values.refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
+        raise refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
     return value
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 1000:
-        raise values.refusal("runs", text, "is not a number above 0", "name a number, for instance 3")
+        raise refusal("runs", text, "is not a number above 0", "name a number, for instance 3")
     return int(text)
 
 
 def _out(config: pytest.Config) -> tuple[Path, bool]:
     """Return the folder of the reports, and whether the user named it."""
-    for flag, named in (("out", values.text(config, "out")), ("junitxml", config.getoption("xmlpath", None))):
+    for flag, named in (("out", text(config, "out")), ("junitxml", config.getoption("xmlpath", None))):
         if not named:
             continue
-        out = values.absolute(config, named)
+        out = absolute(config, named)
         out = out.with_suffix("") if flag == "junitxml" else out
         if out.is_file() and flag == "out":
-            raise values.refusal("out", named, "is a file", "name a folder for the results")
+            raise refusal("out", named, "is a file", "name a folder for the results")
         if config.rootpath.is_relative_to(out) or any(out.glob("*.feature")):
             what = f"'{named}' would write its results into {out}, which has features"
             raise pytest.UsageError(f"{what}\n  where: --{flag}\n  do next: name another one")
         return out, True
-    return values.absolute(config, "out/run"), False
+    return absolute(config, "out/run"), False

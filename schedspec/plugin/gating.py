@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..api.capabilities import MEANING, TAG, Capability
-from ..conformance import gallery, levels
+from ..conformance import levels
 from ..gherkin import bdd, documents, step_check, step_decorators
 from ..gherkin.collection import is_ours
 from ..schedulers import Adapter, known
@@ -25,7 +25,7 @@ LACKS = " lacks "
 
 def declare_markers(config: pytest.Config) -> None:
     """Declare one marker, and so one tag, for each conformance level, each issue of the gallery and each capability."""
-    for tag, issue in gallery.ISSUES.items():
+    for tag, issue in levels.ISSUES.items():
         config.addinivalue_line("markers", f"{tag}: the scenario reproduces {issue.url} ({issue.affected})")
     for level, meaning in levels.MEANING.items():
         config.addinivalue_line("markers", f"{level}: conformance level: {meaning}")

@@ -2,6 +2,9 @@
 
 Objects are deleted by force, and the watches confirm it. Nothing waits for the removal of a namespace, which takes
 seconds: an empty namespace affects no other scenario.
+
+Before the first scenario, what earlier runs left behind because they were killed is removed: objects with a scenario's
+label are deleted; borrowed objects, which carry a record of their fields, are restored.
 """
 
 from __future__ import annotations
@@ -10,15 +13,17 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from ..api import clock, timeouts
 from ..api.client import MERGE, Api, Object
 from ..api.errors import DirtyClusterError, RejectedError, Unmet
-from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, SERVED, Kind, Ref
+from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
-from .restore import restore_fields
+from .restore import is_borrowed, restore_fields
 
 NAMESPACED: Final = (
     *(*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE, Kind.BINDREQUEST),
@@ -164,3 +169,62 @@ def delete_namespace(api: Api, namespace: str, kinds: Iterable[Kind] = NAMESPACE
             api.delete_all(SERVED[kind].path(namespace=namespace), grace=0)
         if kind == Kind.DEPLOYMENT:
             api.delete_all(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)
+
+
+def sweep(api: Api) -> bool:
+    """Delete every object of earlier scenarios and restore borrowed ones. Return False if there were none.
+
+    Raises:
+        RejectedError: the API server refused a request.
+    """
+    found = False
+    for space in labelled(api, "/api/v1/namespaces"):
+        found = True
+        delete_namespace(api, space)
+    for name in BUILT_IN_QUEUES:
+        with contextlib.suppress(RejectedError):  # the cluster has no Queues
+            found |= restore_fields(api, Ref(Kind.QUEUE, name))
+    for kind, space in (*((kind, "") for kind in CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):
+        for name in labelled(api, SERVED[kind].path(namespace=space)):
+            found = True
+            api.delete(Ref(kind, name, space).path(), grace=0)
+    for node in api.call("GET", SERVED[Kind.NODE].path())["items"]:
+        if is_borrowed(node):
+            found |= restore_fields(api, Ref(Kind.NODE, node["metadata"]["name"]))
+    return found
+
+
+def require_gone(api: Api) -> None:
+    """Wait for namespaces that are deleted in the background.
+
+    Raises:
+        DirtyClusterError: some remain; the text names them.
+    """
+    for attempt in Retrying(
+        retry=retry_if_exception_type(DirtyClusterError),
+        stop=stop_after_delay(timeouts.NAMESPACES),
+        wait=wait_fixed(0.2),
+        reraise=True,
+    ):
+        with attempt:
+            left = labelled(api, "/api/v1/namespaces")
+            if left:
+                raise DirtyClusterError(
+                    f"namespaces of the run could not be deleted: {', '.join(left)}\n"
+                    f"  do next: kubectl get namespace {left[0]} -o yaml (its conditions state the reason)"
+                )
+
+
+def labelled(api: Api, path: str) -> list[str]:
+    """Return the names of all objects at `path` that a run created.
+
+    Raises:
+        RejectedError: the API server refused the request.
+    """
+    try:
+        items = api.call("GET", path, query={"labelSelector": SCENARIO})["items"]
+    except RejectedError as problem:
+        if problem.status not in (403, 404):
+            raise
+        return []  # the kind is not served: 404, or 403 for a user without a right to it
+    return [str(item["metadata"]["name"]) for item in items]

@@ -19,9 +19,9 @@ from ..api.kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref
 from ..api.names import SAME_NAMED
 from ..clusters.protocol import SCENARIO
 from . import nodes
+from .cleanup import labelled
 from .ownership import Ownership
 from .restore import is_borrowed
-from .sweep import labelled
 
 RIGHTS: Final = Path(__file__).with_name("rights.yaml")
 """ClusterRole that a run needs."""

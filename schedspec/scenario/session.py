@@ -29,9 +29,9 @@ from ..observe.history import History
 from ..observe.virtual import VirtualApi, VirtualClock, VirtualWatches
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
-from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment, from_images
+from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, from_images, in_cluster
 from ..schedulers.renamed import RenamedScheduler
-from . import cleanup, preflight, sweep
+from . import cleanup, preflight
 from .lease import RunLease
 from .ownership import Ownership
 from .shared_cluster import ClusterHandle, SharedCluster
@@ -208,11 +208,11 @@ class LiveSession:
         )
         settings = self.options.settings
         if not self.ownership.shared:
-            sweep.sweep(self.api)
+            cleanup.sweep(self.api)
             if settings.keep or settings.reuse:
-                self._closing.callback(sweep.require_gone, self.api)
+                self._closing.callback(cleanup.require_gone, self.api)
         if self.cluster.kind == "kind":
-            deployment.remove(self.api)  # left by a killed run
+            in_cluster.remove(self.api)  # left by a killed run
             from_images.remove(self.api)
         if self.scheduler is not None:
             self.scheduler.start(self.policy)
@@ -259,8 +259,8 @@ class LiveSession:
         self._closing.callback(self._lease.release)
         if definitions is not None:
             self._closing.callback(self._remove_definitions, definitions)
-        self._closing.callback(sweep.require_gone, self.api)
-        sweep.sweep(self.api)
+        self._closing.callback(cleanup.require_gone, self.api)
+        cleanup.sweep(self.api)
 
     def _remove_definitions(self, folder: Path) -> None:
         for kept in crds.remove(self.api, folder, SCENARIO):

@@ -21,8 +21,7 @@ from ..observe.history import History, View
 from . import nodes, own_work
 from .cleanup import Cleanup
 from .companions import Companions, MakesCompanions
-from .foreign import Foreign
-from .ownership import TAINT, Ownership
+from .ownership import TAINT, Foreign, Ownership
 from .restore import at, borrow
 from .templates import Rendered, Templates
 

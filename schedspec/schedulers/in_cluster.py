@@ -2,30 +2,104 @@
 
 The scheduler is reached through the API server only. A replica that ends fails the run even if the other takes over: a
 crash is a bug even if no scenario notices it.
+
+`kubectl apply -k` applies exactly what users apply: deploy/. The overlay sets only the image, the nodes of the
+scenarios and the policy.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from ..api import timeouts
 from ..api.client import MERGE, Api, Object
-from ..api.errors import RejectedError, SchedulerDiedError
+from ..api.errors import HarnessError, RejectedError, SchedulerDiedError
+from ..clusters import subprocess_run
 from ..clusters.docker import Docker
 from ..clusters.images import scheduler_image
+from ..clusters.paths import part
 from ..clusters.programs import binaries
-from . import deployment
 from .adapter import Scheduler, sha256
-from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, NAMESPACE, PODS, POLICY, SELECTOR
-from .pods import Pods
+from .deployed import Pods
 from .process import readable
 from .readiness import NotReadyError, require_in_force, retrying
+
+NAMESPACE = NAME = "schedspec"
+"""The namespace in deploy/, and the name of the scheduler's objects; the controllers' objects have other names."""
+
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
+CONTROLLERS = f"{DEPLOYMENT}-controllers"
+POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}-policy"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+SELECTOR = f"app.kubernetes.io/name={NAME}"
+EVERY_POD = f"app.kubernetes.io/name in ({NAME}, {NAME}-controllers)"
+
+_APPLY_SECONDS = 60.0
+
+
+def write_overlay(folder: Path, tag: str, policy: str) -> Path:
+    """Write a kustomization over deploy/ for a run of the harness. Return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "policy.yaml").write_text(policy, "utf-8")
+    argument = {"op": "add", "path": "/spec/template/spec/containers/0/args/-"}
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(part("deploy"), folder.resolve())],
+        "images": [{"name": scheduler_image.NAME, "newTag": tag}],
+        "patches": [
+            {
+                "target": {"kind": "Deployment"},  # scheduler and controllers see the same nodes
+                "patch": yaml.safe_dump([{**argument, "value": "--node-selector=schedspec.dev/world=true"}]),
+            }
+        ],
+        "configMapGenerator": [
+            {"name": f"{NAME}-policy", "namespace": NAMESPACE, "behavior": "replace", "files": ["policy.yaml"]}
+        ],
+        "generatorOptions": {"disableNameSuffixHash": True},
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay, sort_keys=False), "utf-8")
+    return folder
+
+
+def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
+    """Apply an overlay.
+
+    Raises:
+        HarnessError: kubectl failed; with its message.
+    """
+    command = [str(kubectl), "--kubeconfig", str(kubeconfig)]
+    command += ["apply", "--server-side", "--force-conflicts", "-k", str(overlay)]
+    done = subprocess_run.run(command, deadline=_APPLY_SECONDS)
+    if done.status != 0:
+        raise HarnessError(
+            f"the scheduler could not be deployed (exit status {done.status}):\n{done.last_lines}\n"
+            f"  where: {' '.join(command)}\n  do next: repair deploy/"
+        )
+
+
+def remove(api: Api) -> None:
+    """Remove a deployed scheduler from the cluster. It would schedule beside the scheduler under test."""
+    deleted = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
+    if not any(deleted):
+        return
+    for attempt in retrying(timeouts.REMOVED, 0.1):
+        with attempt:
+            left = api.call("GET", PODS, query={"labelSelector": EVERY_POD})["items"]
+            if left:
+                raise NotReadyError(
+                    f"pods of the scheduler are not deleted yet: {[pod['metadata']['name'] for pod in left]}"
+                )
+
 
 _CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
@@ -80,7 +154,7 @@ class SchedulerInCluster(Scheduler):
         kubectl = binaries.provide(("kubectl",), folder=self._programs, progress=self._progress)["kubectl"].path
         self._progress("kubectl apply -k deploy/")
         self._deployed = True
-        deployment.apply(kubectl, self._kubeconfig, deployment.write_overlay(self._folder / "overlay", tag, policy))
+        apply(kubectl, self._kubeconfig, write_overlay(self._folder / "overlay", tag, policy))
         self._policy = policy
         for attempt in self._until(timeouts.ROLLED_OUT, pause=0.2):
             with attempt:
@@ -99,7 +173,7 @@ class SchedulerInCluster(Scheduler):
             name = pod["metadata"]["name"]
             text = "\n".join(self._all.log(name))
             (self._folder / f"scheduler-{name}.log").write_text(f"{text}\n", "utf-8")
-        deployment.remove(self._api)
+        remove(self._api)
 
     def handle(self) -> dict[str, Any]:
         """Return what another process needs for `attach`."""

@@ -18,8 +18,7 @@ import msgspec
 
 from ..policy.loader import PolicyError, read_document
 from ..reasons.text import count
-from .findings import LintFinding
-from .objects import Manifest, ManifestError, read_objects
+from .objects import LintFinding, Manifest, ManifestError, read_objects
 from .policy_rules import policy_findings
 from .queue_rules import queue_findings, unread
 from .resource_rules import resource_findings

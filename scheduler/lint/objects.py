@@ -21,7 +21,24 @@ from ..model.documents import compose, construct
 from ..model.queue import Queue
 from ..model.resources import QuantityError, Resource
 from ..reasons.text import count
-from .findings import LintFinding
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """A finding: its place, the problem and the remedy."""
+
+    source: str
+    line: int
+    field: str
+    text: str
+    remedy: str
+    is_error: bool = False
+
+    def render(self) -> str:
+        """Return the finding in a form that editors can jump to."""
+        kind = "error" if self.is_error else "warning"
+        return f"{self.source}:{self.line}: {kind}: {self.field}: {self.text}; {self.remedy}"
+
 
 __all__ = ["Document", "Manifest", "ManifestError", "documents", "read_objects", "refusals"]
 

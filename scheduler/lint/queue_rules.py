@@ -21,8 +21,7 @@ from ..plugins.nodegroup import GroupRules
 from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
 from ..policy.schema import PLUGINS
-from .findings import LintFinding
-from .objects import Manifest
+from .objects import LintFinding, Manifest
 from .resource_rules import unknown_amounts
 
 _DOMAINS = ("volcano.sh", "scheduling.volcano.sh", "schedspec.dev")

@@ -10,8 +10,7 @@ from difflib import get_close_matches
 
 from ..model.resources import CPU, MEMORY, lacks_unit, render_amount
 from ..policy.loader import Document
-from .findings import LintFinding
-from .objects import Manifest
+from .objects import LintFinding, Manifest
 
 COMMON = (CPU, MEMORY, "pods", "nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910", "ephemeral-storage")
 """Resources for which a similar name is reported as a misspelling."""

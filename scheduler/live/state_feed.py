@@ -26,8 +26,8 @@ from ..kube import (
     Resource,
     Unreadable,
 )
+from ..model.changes import ON_ITS_WAY
 from ..model.cluster import Cluster
-from ..model.pod_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
 from ..topology.hyper_nodes import topology_now
 from .inbox import Bound, Inbox, RefusedWrite, Trouble

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from . import objects, resources
-from .auxiliary import AuxiliaryObjects
+from .auxiliary import AuxiliaryObjects, runs_ahead, same_group, same_node, same_queue, same_task
 from .card_notation import smallest_card
-from .changes import CLAIMS, FREED, GROUPS, WORK
-from .equality import runs_ahead, same_group, same_node, same_queue, same_task
+from .changes import CLAIMS, FREED, GROUPS, WORK, PodState, check_size, report_pod, reserves_as_before
 from .errors import names_the_object
 from .job import Job
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
-from .pod_changes import PodState, check_size, report_pod, reserves_as_before
 from .queue import Queue
 from .sums import Sums
 from .task import HOLDING, NamedResources, Task, TaskStatus, job_key_of

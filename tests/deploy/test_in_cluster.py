@@ -16,7 +16,7 @@ from schedspec.api.client import Api
 from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from schedspec.clusters import Settings
 from schedspec.clusters.programs import binaries
-from schedspec.schedulers import deployment, in_cluster
+from schedspec.schedulers import in_cluster
 from schedspec.schedulers.in_cluster import SchedulerInCluster
 from schedspec.schedulers.readiness import NotReadyError
 
@@ -38,22 +38,22 @@ class Server:
     def call(self, method: str, path: str, **more: Any) -> Any:
         if method == "PATCH":
             self.patched.append(path.rpartition("/")[2])
-            if path == deployment.POLICY:
+            if path == in_cluster.POLICY:
                 self.policy = more["body"]["data"]["policy.yaml"]
             return {}
-        if path == deployment.DEPLOYMENT:
+        if path == in_cluster.DEPLOYMENT:
             return {"spec": {"replicas": 2}}
-        if path == deployment.CONTROLLERS:
+        if path == in_cluster.CONTROLLERS:
             return {"spec": {"replicas": 2}, "status": {"readyReplicas": 2}}
-        if path == deployment.LEASE:
+        if path == in_cluster.LEASE:
             if not self.holder:
                 raise RejectedError("leases schedspec not found", 404, "NotFound")
             return {"spec": {"holderIdentity": self.holder}}
-        assert path == deployment.PODS
+        assert path == in_cluster.PODS
         return {"items": list(self.pods.values())}
 
     def raw(self, method: str, path: str, **more: Any) -> urllib3.HTTPResponse:
-        name, _, page = path.removeprefix(f"{deployment.PODS}/").partition("/")
+        name, _, page = path.removeprefix(f"{in_cluster.PODS}/").partition("/")
         if page == "log":
             lines = self.logs[name].splitlines()[-int((more.get("query") or {}).get("tailLines", 100)) :]
             return urllib3.HTTPResponse("\n".join(lines).encode(), status=200)
@@ -165,7 +165,7 @@ def test_the_overlay_changes_only_image_node_selector_and_policy(tmp_path: Path)
         return {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(done.stdout)}
 
     plain = built(Path(__file__).parents[2] / "deploy")
-    ours = built(deployment.write_overlay(tmp_path / "deep" / "overlay", "t1", NEW))
+    ours = built(in_cluster.write_overlay(tmp_path / "deep" / "overlay", "t1", NEW))
     changed = {key for key in plain.keys() | ours.keys() if plain.get(key) != ours.get(key)}
     assert changed == {
         ("Deployment", "schedspec"),

@@ -23,7 +23,7 @@ from ..docker import Docker, DockerError
 from ..images import node_image, worker_image
 from ..images.node_image import NodeImage
 from ..kwok import Kwok, configuration
-from ..managed import MadeCluster
+from ..lifecycle import MadeCluster
 from ..paths import kind_config, state_root
 from ..programs import binaries
 from ..protocol import (

@@ -20,9 +20,9 @@ import yaml
 
 from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import Document, Manifest, ManifestError, documents, refusals
+from ...scheduler.lint.policy_rules import evicting, voters
 from ...scheduler.lint.queue_rules import queue_findings
 from ...scheduler.lint.schemas import definitions
-from ...scheduler.lint.vote_rules import evicting, voters
 from ...scheduler.model import objects, resources
 from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.queue import Queue

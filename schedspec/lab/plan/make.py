@@ -15,8 +15,7 @@ from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, Settings
 from ...virtual.state import At, State, holds_load, read_state, require_ours
-from ..simulate.columns import PRESETS, changed, parse_mapping
-from ..simulate.errors import InputError
+from ..simulate.columns import PRESETS, InputError, changed, parse_mapping
 from ..simulate.present import ANNOTATION, Present, RunTimes
 from ..simulate.recorded import Recorded
 from ..simulate.trace import Trace, arrivals, read_trace

@@ -22,7 +22,7 @@ from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...virtual.cluster import VirtualCluster
 from ...virtual.state import State, kueue
-from ...virtual.state.api_objects import api_object
+from ...virtual.state.state import api_object
 from .changes import ChangeError
 
 Object = dict[str, Any]

@@ -23,7 +23,7 @@ from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kueue import Kueue
 from ...schedulers.own import Own
 from ...schedulers.volcano import Volcano
-from ...virtual.state.api_objects import api_object
+from ...virtual.state.state import api_object
 
 ORDERED = 3.0
 """Seconds within which watches of different kinds may overtake each other."""

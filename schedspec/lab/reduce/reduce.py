@@ -18,8 +18,15 @@ from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
 from .as_steps import merge_steps, variants
 from .case import Case
-from .of_cluster import states_before_evictions, states_before_findings
-from .of_recording import Moment, at_moment, evicts, is_recording, state_before
+from .of_recording import (
+    Moment,
+    at_moment,
+    evicts,
+    is_recording,
+    state_before,
+    states_before_evictions,
+    states_before_findings,
+)
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects

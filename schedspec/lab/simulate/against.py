@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...scheduler.reasons.text import count
-from .errors import InputError
+from .columns import InputError
 from .records import End, JobRecord, read_result
 
 _LESS = frozenset({

@@ -14,8 +14,24 @@ from types import MappingProxyType
 from typing import Any
 from unicodedata import combining, normalize
 
+from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.resources import QuantityError, lacks_unit, parse
-from .errors import InputError
+
+
+class InputError(PlacedError):
+    """An input that cannot be simulated."""
+
+
+class RowError(InputError):
+    """A row of a trace that is not a job."""
+
+    def __init__(self, place: tuple[str, int], column: str, value: str, *, problem: str, remedy: str) -> None:
+        source, line = place
+        super().__init__(f"{source}:{line}", f"column {column}: {value!r} {problem}", remedy)
+        self.line, self.column, self.value, self.problem = line, column, value, problem
+        self.where = f"{source}:{line}"
+        self.summary = f"column {column} {problem}"
+
 
 FIELDS = {
     "submitted": "when the job was submitted: a date (UTC unless it names a zone) or seconds",

@@ -23,8 +23,7 @@ from ...scheduler.recording.segments import SegmentWriter, segments
 from ...virtual import OnEviction, Settings
 from ...virtual.state import StateError
 from .against import differences, read_end
-from .columns import FIELDS, PRESETS
-from .errors import InputError
+from .columns import FIELDS, PRESETS, InputError
 from .inputs import Inputs, read_inputs
 from .monitored import Monitors
 from .records import FORMAT, End, Finding, Run

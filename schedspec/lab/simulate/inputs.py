@@ -19,8 +19,7 @@ from ...scheduler.model.cluster import Cluster
 from ...scheduler.reasons.text import count
 from ...virtual import Arrival, OnEviction, Simulation
 from ...virtual.state import At, State, holds_load, read_state
-from .columns import changed, parse_mapping
-from .errors import InputError
+from .columns import InputError, changed, parse_mapping
 from .present import RunTimes, begin
 from .recorded import Recorded
 from .scene import Scene, add_queues, read_scene

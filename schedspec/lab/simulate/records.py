@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from ...monitors import Violation
-from .errors import InputError
+from .columns import InputError
 
 FORMAT = 1
 

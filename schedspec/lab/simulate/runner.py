@@ -21,8 +21,7 @@ from ...scheduler.model.times import timestamp
 from ...scheduler.policy.model import Policy
 from ...virtual import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
-from .columns import LAST
-from .errors import InputError
+from .columns import LAST, InputError
 from .metrics import Metrics
 from .monitored import Monitors
 from .records import End, Finding, Run

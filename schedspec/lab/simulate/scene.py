@@ -21,8 +21,7 @@ from ...scheduler.lint.resource_rules import NATIVE, may_be_of_a_node
 from ...scheduler.model import objects, resources
 from ...scheduler.policy.source import suggest
 from ...virtual import node
-from .columns import CellError, quantity
-from .errors import InputError, RowError
+from .columns import CellError, InputError, RowError, quantity
 from .present import opened
 from .trace import open_text
 

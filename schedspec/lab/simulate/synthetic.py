@@ -22,8 +22,7 @@ import yaml
 
 from ...scheduler.model import times
 from ...scheduler.model.documents import DocumentError, compose, construct
-from .columns import CellError, TraceJob, moment, quantity, queue_name
-from .errors import InputError
+from .columns import CellError, InputError, TraceJob, moment, quantity, queue_name
 from .trace import Trace
 
 Quantile = Callable[[float], float]

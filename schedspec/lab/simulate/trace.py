@@ -22,6 +22,8 @@ from .columns import (
     FOREVER,
     PRESETS,
     CellError,
+    InputError,
+    RowError,
     TraceJob,
     check_mapping,
     count,
@@ -31,7 +33,6 @@ from .columns import (
     queue_name,
     seconds,
 )
-from .errors import InputError, RowError
 
 _GZIP = b"\x1f\x8b"
 """The first bytes of a file that gzip wrote."""

@@ -43,7 +43,7 @@ from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
 from ...schedulers.adapter import Adapter, AdapterError, Site
 from ...virtual.state import State
-from ...virtual.state.api_objects import api_object
+from ...virtual.state.state import api_object
 from ..plan.answer import PlannedWorld
 from ..simulate.present import opened
 from .decisions import Decisions, Work

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...scheduler.model.times import duration, timestamp
-from . import kinds, merge
+from . import merge, store
 from .store import Key, Kind, Object, Store
 
 _DELAY = 0.02
@@ -32,19 +32,19 @@ class Kubelets:
         store.add_listener(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
-        if kind is kinds.PODS:
+        if kind is store.PODS:
             if change == "DELETED":
                 self._since.pop(item["metadata"]["uid"], None)
                 self._planned.pop(item["metadata"]["uid"], None)
             else:
                 self._plan(item)
-        elif kind is kinds.NODES and change == "ADDED":
+        elif kind is store.NODES and change == "ADDED":
             self._later(_DELAY, lambda: self._make_ready(item["metadata"]["name"]))
 
     # -------------------------------------------------------------------------------------------------------- nodes
 
     def _make_ready(self, name: str) -> None:
-        node = self._store.get(kinds.NODES, Key("", name))
+        node = self._store.get(store.NODES, Key("", name))
         status = (node or {}).get("status") or {}
         if node is None or any(condition["type"] == "Ready" for condition in status.get("conditions") or ()):
             return
@@ -53,7 +53,7 @@ class Kubelets:
         statuses = [{"type": kind, "status": "False"} for kind in _NOT_READY] + [{"type": "Ready", "status": "True"}]
         conditions = [{**condition, "lastTransitionTime": now, "lastHeartbeatTime": now} for condition in statuses]
         filled = {"capacity": has, "allocatable": has, **status, "conditions": conditions, "phase": "Running"}
-        self._store.change(kinds.NODES, Key("", name), {**node, "status": filled})
+        self._store.change(store.NODES, Key("", name), {**node, "status": filled})
 
     # --------------------------------------------------------------------------------------------------------- pods
 
@@ -83,14 +83,14 @@ class Kubelets:
         self._later(at - self._store.clock(), lambda: self._act(key, uid, what, at))
 
     def _act(self, key: Key, uid: str, what: str, at: float) -> None:
-        pod = self._store.get(kinds.PODS, key)
+        pod = self._store.get(store.PODS, key)
         if pod is None or pod["metadata"]["uid"] != uid or self._planned.get(uid) != (what, at):
             return
         del self._planned[uid]
         {"start": self._start, "end": self._end, "restart": self._start, "stop": self._stop}[what](key, pod)
 
     def _start(self, key: Key, pod: Object) -> None:
-        if self._store.get(kinds.NODES, Key("", pod["spec"]["nodeName"])) is None:
+        if self._store.get(store.NODES, Key("", pod["spec"]["nodeName"])) is None:
             return
         now = self._store.clock()
         moment = timestamp(now)
@@ -142,13 +142,13 @@ class Kubelets:
             if pod["status"].get("phase") == "Running":
                 self._finish(key, pod, "Failed", 143)
         else:
-            self._store.remove(kinds.PODS, key)
+            self._store.remove(store.PODS, key)
 
     def _write(self, key: Key, pod: Object, status: Object, conditions: list[Object]) -> None:
         moment = timestamp(self._store.clock())
         stamped = [{**condition, "lastTransitionTime": moment} for condition in conditions]
         merged = merge.merge(pod["status"], {**status, "conditions": stamped}, keyed=True)
-        self._store.change(kinds.PODS, key, {**pod, "status": {**merged, **status}})
+        self._store.change(store.PODS, key, {**pod, "status": {**merged, **status}})
 
 
 def _seconds_of(pod: Object, name: str) -> float | None:

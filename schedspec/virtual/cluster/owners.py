@@ -12,13 +12,13 @@ from collections.abc import Callable
 import msgspec
 
 from ...scheduler.model.times import timestamp
-from . import kinds
+from . import store
 from .server import ApiServer, suffix
 from .store import Key, Kind, Object, RefusedError
 
 _DELAY = 0.02
 """Seconds until a controller notices a change."""
-_OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS, kinds.BATCH_JOBS)
+_OWNERS = (store.DEPLOYMENTS, store.REPLICA_SETS, store.STATEFUL_SETS, store.BATCH_JOBS)
 
 
 class Owners:
@@ -50,10 +50,10 @@ class Owners:
         if item is None or item["metadata"].get("deletionTimestamp"):
             return
         work = {
-            kinds.DEPLOYMENTS: self._deployment,
-            kinds.REPLICA_SETS: self._replica_set,
-            kinds.STATEFUL_SETS: self._stateful_set,
-            kinds.BATCH_JOBS: self._job,
+            store.DEPLOYMENTS: self._deployment,
+            store.REPLICA_SETS: self._replica_set,
+            store.STATEFUL_SETS: self._stateful_set,
+            store.BATCH_JOBS: self._job,
         }
         try:
             work[kind](key, item)
@@ -68,60 +68,60 @@ class Owners:
         spec = item["spec"]
         wanted = spec.get("replicas", 1)
         code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
-        name, sets = f"{key.name}-{code}", self._owned(item, kinds.REPLICA_SETS)
+        name, sets = f"{key.name}-{code}", self._owned(item, store.REPLICA_SETS)
         current = next((item for item in sets if item["metadata"]["name"] == name), None)
         if current is None:
             template = _labelled(spec["template"], {"pod-template-hash": code})
             body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
-            self._create(kinds.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
+            self._create(store.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
         for owned in sets:
             replicas = wanted if owned is current else 0
             if owned["spec"].get("replicas") != replicas:
                 set_key = Key(key.namespace, owned["metadata"]["name"])
                 spec = {**owned["spec"], "replicas": replicas}
-                self._store.change(kinds.REPLICA_SETS, set_key, {**owned, "spec": spec})
+                self._store.change(store.REPLICA_SETS, set_key, {**owned, "spec": spec})
         ready = sum((item.get("status") or {}).get("readyReplicas", 0) for item in sets)
         available = "True" if ready >= wanted else "False"
         status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
         conditions = [{"type": "Available", "status": available}]
-        self._write_status(kinds.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
+        self._write_status(store.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
 
     def _replica_set(self, key: Key, item: Object) -> None:
-        pods = self._owned(item, kinds.PODS)
+        pods = self._owned(item, store.PODS)
         live = [pod for pod in pods if _is_live(pod)]
         wanted = item["spec"].get("replicas", 1)
         self._make(item, item["spec"]["template"], wanted - len(live))
         spare = sorted(live, key=lambda pod: (bool(pod["spec"].get("nodeName")), _is_ready(pod)))
         for pod in spare[: max(0, len(live) - wanted)]:
-            self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+            self._server.delete(store.PODS, Key(key.namespace, pod["metadata"]["name"]))
         ready = sum(map(_is_ready, live))
-        self._write_status(kinds.REPLICA_SETS, key, item, {"replicas": len(live), "readyReplicas": ready})
+        self._write_status(store.REPLICA_SETS, key, item, {"replicas": len(live), "readyReplicas": ready})
 
     def _stateful_set(self, key: Key, item: Object) -> None:
         """Create the pods in the order of their numbers, each after its predecessor is ready, unless in parallel."""
-        spec, pods = item["spec"], {pod["metadata"]["name"]: pod for pod in self._owned(item, kinds.PODS)}
+        spec, pods = item["spec"], {pod["metadata"]["name"]: pod for pod in self._owned(item, store.PODS)}
         wanted = [f"{key.name}-{number}" for number in range(spec.get("replicas", 1))]
         over = [name for name, pod in pods.items() if pod["status"].get("phase") in ("Succeeded", "Failed")]
         for name in (*over, *sorted(pods.keys() - set(wanted), reverse=True)):
-            self._server.delete(kinds.PODS, Key(key.namespace, name))
+            self._server.delete(store.PODS, Key(key.namespace, name))
         in_order = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         for name in wanted:
             if name not in pods:
                 template = _labelled(spec["template"], {"statefulset.kubernetes.io/pod-name": name})
-                self._create(kinds.PODS, item, name, {"spec": template["spec"]}, template["metadata"])
+                self._create(store.PODS, item, name, {"spec": template["spec"]}, template["metadata"])
             if in_order and not (name in pods and _is_ready(pods[name])):
                 break
         ready = sum(map(_is_ready, pods.values()))
-        self._write_status(kinds.STATEFUL_SETS, key, item, {"replicas": len(pods), "readyReplicas": ready})
+        self._write_status(store.STATEFUL_SETS, key, item, {"replicas": len(pods), "readyReplicas": ready})
 
     def _job(self, key: Key, item: Object) -> None:
-        spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
+        spec, pods, status = item["spec"], self._owned(item, store.PODS), item.get("status") or {}
         if any(condition["type"] in ("Complete", "Failed") for condition in status.get("conditions") or ()):
             return
         suspended = bool(spec.get("suspend"))
         if suspended:
             for pod in filter(_is_live, pods):
-                self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+                self._server.delete(store.PODS, Key(key.namespace, pod["metadata"]["name"]))
             pods = [pod for pod in pods if not _is_live(pod)]
         succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
         failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
@@ -140,12 +140,12 @@ class Owners:
             wanted = min(spec.get("parallelism", 1), completions - succeeded)
             names = {"batch.kubernetes.io/job-name": key.name, "job-name": key.name}
             self._make(item, _labelled(spec["template"], names), wanted - len(live))
-        self._write_status(kinds.BATCH_JOBS, key, item, batch)
+        self._write_status(store.BATCH_JOBS, key, item, batch)
 
     def _make(self, owner: Object, template: Object, number: int) -> None:
         for _ in range(number):
             name = f"{owner['metadata']['name']}-{suffix(next(self._names))}"
-            self._create(kinds.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
+            self._create(store.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
 
     def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
         """Create an object that an owner controls; `marks` holds its labels and annotations."""

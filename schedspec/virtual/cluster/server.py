@@ -17,7 +17,7 @@ import msgspec
 from ...scheduler.lint.schemas import definitions
 from ...scheduler.model import resources
 from ...scheduler.model.resources import Resource
-from . import kinds, merge
+from . import merge, store
 from .store import DEFAULT_GRACE, Key, Kind, Object, RefusedError, Store
 
 _ENDED = ("Succeeded", "Failed")
@@ -87,11 +87,11 @@ class ResourcePath:
         self.api_version = "/".join(parts[1:head])
         rest = parts[head:]
         self.namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces" and (self.api_version, rest[2]) in kinds.BY_PATH:
+        if len(rest) > 2 and rest[0] == "namespaces" and (self.api_version, rest[2]) in store.BY_PATH:
             self.namespace, rest = rest[1], rest[2:]
         plural, self.name, self.sub = (*rest, "", "", "")[:3]
         self.is_group = not rest
-        self.kind = kinds.BY_PATH.get((self.api_version, plural))
+        self.kind = store.BY_PATH.get((self.api_version, plural))
         self.path = path
 
     @property
@@ -129,7 +129,7 @@ class ApiServer:
             return {"gitVersion": self.version}
         place = ResourcePath(path)
         if place.is_group:
-            return {"resources": [_described(kind) for kind in kinds.SERVED if kind.api_version == place.api_version]}
+            return {"resources": [_described(kind) for kind in store.SERVED if kind.api_version == place.api_version]}
         if place.kind is None:
             raise RefusedError(404, "NotFound", f"{path}: the server could not find the requested resource")
         if method == "GET":
@@ -167,24 +167,24 @@ class ApiServer:
         meta = dict(body.get("metadata") or {})
         if kind.namespaced:
             meta["namespace"] = namespace or meta.get("namespace", "default")
-            home = self.store.get(kinds.NAMESPACES, Key("", meta["namespace"]))
+            home = self.store.get(store.NAMESPACES, Key("", meta["namespace"]))
             if home is not None and home["metadata"].get("deletionTimestamp"):
                 raise RefusedError(403, "Forbidden", f"namespace {meta['namespace']} is being terminated")
         if not meta.get("name"):
             meta["name"] = f"{meta.get('generateName', 'object-')}{suffix(next(self._names))}"
         new = {**body, "metadata": meta}
-        if kind.has_status and kind is not kinds.NODES:
+        if kind.has_status and kind is not store.NODES:
             new.pop("status", None)
-        if kind is kinds.PODS:
+        if kind is store.PODS:
             new = self._admitted(new)
-        elif kind is kinds.NAMESPACES:
+        elif kind is store.NAMESPACES:
             new["status"] = {"phase": "Active"}
         return self.store.create(kind, new)
 
     def _admitted(self, pod: Object) -> Object:
         """Return the pod with its priority, grace period and phase, as admission sets them."""
         spec = dict(pod.get("spec") or {})
-        classes = self.store.all(kinds.PRIORITY_CLASSES)
+        classes = self.store.all(store.PRIORITY_CLASSES)
         class_name = spec.get("priorityClassName")
         default = next((item for item in classes if item.get("globalDefault")), None)
         named = next((item for item in classes if item["metadata"]["name"] == class_name), None)
@@ -196,10 +196,10 @@ class ApiServer:
         spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE)
         spec.setdefault("restartPolicy", "Always")
         space = pod["metadata"]["namespace"]
-        ranges, quotas = (self.store.all(kind, space) for kind in (kinds.LIMIT_RANGES, kinds.RESOURCE_QUOTAS))
+        ranges, quotas = (self.store.all(kind, space) for kind in (store.LIMIT_RANGES, store.RESOURCE_QUOTAS))
         containers = [with_defaults(container, ranges) for container in spec.get("containers") or ()]
         spec["containers"] = [_with_requests(container) for container in containers]
-        require_room({**pod, "spec": spec}, quotas, self.store.all(kinds.PODS, space) if quotas else ())
+        require_room({**pod, "spec": spec}, quotas, self.store.all(store.PODS, space) if quotas else ())
         status: Object = {"phase": "Pending"}
         if spec.get("schedulingGates"):
             gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
@@ -253,7 +253,7 @@ class ApiServer:
         new["status"]["conditions"] = [
             condition if condition["type"] != "PodScheduled" else bound for condition in new["status"]["conditions"]
         ]
-        self.store.change(kinds.PODS, place.key, new)
+        self.store.change(store.PODS, place.key, new)
         return {"kind": "Status", "status": "Success"}
 
     # ----------------------------------------------------------------------------------------------------- deleting
@@ -280,11 +280,11 @@ class ApiServer:
         item = self.store.get(kind, key)
         if item is None:
             return
-        if kind is kinds.NAMESPACES:
+        if kind is store.NAMESPACES:
             self.store.mark_deleted(kind, key, 0)
             self._later(0.0, lambda: self._empty_namespace(key.name))
             return
-        if kind is kinds.PODS:
+        if kind is store.PODS:
             default = item["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
             grace = default if grace is None else grace
             is_over = item["status"].get("phase") in ("Succeeded", "Failed")
@@ -310,7 +310,7 @@ class ApiServer:
         if any(True for _ in self.store.in_namespace(namespace)):
             self._later(_GC_DELAY, lambda: self._empty_namespace(namespace))
         else:
-            self.store.remove(kinds.NAMESPACES, Key("", namespace))
+            self.store.remove(store.NAMESPACES, Key("", namespace))
 
 
 _GC_DELAY = 0.05

@@ -33,7 +33,7 @@ from ...scheduler.live.status_writer import StatusWriter
 from ...scheduler.live.writer import Writer
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.loader import DEFAULT_TEXT, load_policy
-from . import kinds
+from . import store
 from .kubelets import Kubelets
 from .owners import Owners
 from .server import ApiServer, ResourcePath, selector
@@ -194,7 +194,7 @@ class VirtualCluster:
         self._work: asyncio.Task[None] | None = None
         self._store.add_listener(self._on_change)
         for name in ("default", "kube-system"):
-            self._server.create(kinds.NAMESPACES, "", {"metadata": {"name": name}})
+            self._server.create(store.NAMESPACES, "", {"metadata": {"name": name}})
         self._work = self._loop.create_task(self._run())
 
     # --------------------------------------------------------------------------------------------------------- time
@@ -247,7 +247,7 @@ class VirtualCluster:
 
     def watch(self, watcher: Watcher) -> None:
         """Notify `watcher` of every existing object, and of each later change."""
-        for kind in kinds.SERVED:
+        for kind in store.SERVED:
             for item in self._store.all(kind):
                 watcher(f"{kind.api_version}/{kind.plural}", "ADDED", item)
         self._store.add_listener(lambda kind, change, item: watcher(f"{kind.api_version}/{kind.plural}", change, item))

@@ -6,11 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from ...scheduler.inputs import Assumed, Noted, ObjectGone, ObjectSeen, PolicyLoaded
+from ...scheduler.kube import WATCHED
 from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.footprint import kept_of_pod
 from ...scheduler.model.names import GROUP_NAME, VOLCANO_GROUP_NAME
@@ -18,6 +20,31 @@ from ...scheduler.model.objects import Pod
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
+
+API_VERSIONS = {resource.kind: resource.api_version for resource in WATCHED}
+"""Kind of a state's object → its API version."""
+
+
+def api_object(kind: str, item: msgspec.Struct) -> dict[str, Any]:
+    """Return an object of a state as JSON has it."""
+    return {"apiVersion": API_VERSIONS[kind], "kind": kind, **_plain(item)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return {
+            field.encode_name: _plain(found)
+            for field in _fields(type(value))
+            if (found := getattr(value, field.name)) is not None and (found or found != field.default)
+        }
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+@cache
+def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(struct)
 
 
 class StateError(PlacedError):

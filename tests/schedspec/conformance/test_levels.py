@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.conformance import levels
-from schedspec.conformance.gallery import ISSUES
-from schedspec.conformance.levels import Level
+from schedspec.conformance.levels import ISSUES, Level
 from schedspec.gherkin import documents
 
 FEATURES = Path(__file__).parents[3] / "features"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from schedspec.api.client import MERGE, Api
 from schedspec.api.kinds import Kind, Ref
+from schedspec.scenario.cleanup import sweep
 from schedspec.scenario.restore import WAS, at, borrow, restore_fields
-from schedspec.scenario.sweep import sweep
 from tests.support.memory_api import MemoryApi, merged
 
 DEFAULT, NODE = Ref(Kind.QUEUE, "default"), Ref(Kind.NODE, "real")

@@ -11,7 +11,7 @@ from schedspec import distribution, schedulers
 from schedspec.api.errors import PolicyRefusedError
 from schedspec.clusters.programs.pinned import program
 from schedspec.scenario.templates import Templates
-from schedspec.schedulers.kai import Kai, adapter, processes
+from schedspec.schedulers.kai import Kai, adapter
 
 COMMON = {"namespace": "ns", "scheduler_name": "schedspec", "image": "i", "simulated": False}
 
@@ -79,14 +79,14 @@ def test_the_pods_of_each_kind_of_work_name_a_pod_group(template: str, row: dict
 
 def test_every_policy_of_the_package_is_one_of_kai() -> None:
     files = sorted((distribution.folder("templates") / "kai" / "policies").glob("*.yaml"))
-    assert all(processes.read(file.read_text("utf-8")).actions.startswith("allocate") for file in files)
-    assert [file.stem for file in files if processes.read(file.read_text("utf-8")).lacks] == ["share-of-use"]
+    assert all(adapter.read(file.read_text("utf-8")).actions.startswith("allocate") for file in files)
+    assert [file.stem for file in files if adapter.read(file.read_text("utf-8")).lacks] == ["share-of-use"]
 
 
 @pytest.mark.parametrize("text", ["actions: [allocate]", "action: allocate", "- allocate", "{"])
 def test_what_is_no_policy_of_kai_is_refused(text: str) -> None:
     with pytest.raises(PolicyRefusedError, match="not a policy of KAI"):
-        processes.read(text)
+        adapter.read(text)
 
 
 def test_a_version_can_be_selected_and_has_its_default() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.lab.plan.changes import ChangeError, Side
-from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.columns import InputError
 from schedspec.lab.simulate.scene import read_scene
 from schedspec.scheduler.lint import lint
 from schedspec.scheduler.model.documents import MAX_DEPTH, DocumentError, compose, construct

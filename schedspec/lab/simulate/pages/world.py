@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import records
-from ..errors import InputError
+from ..columns import InputError
 from .steps import Changes, Steps
 
 WORST = 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.columns import InputError
 from schedspec.lab.simulate.scene import read_scene
 
 REFUSED = {

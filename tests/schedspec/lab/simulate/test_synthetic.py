@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.simulate.columns import TraceJob
-from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.columns import InputError, TraceJob
 from schedspec.lab.simulate.synthetic import parse, read_synthetic
 
 LOAD = """

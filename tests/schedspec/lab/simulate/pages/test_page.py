@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.lab.simulate import pages as load
-from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.columns import InputError
 from schedspec.lab.simulate.pages.charts import Chart, rounded_up
 from schedspec.lab.simulate.pages.steps import Changes
 from tests.support import simulating
