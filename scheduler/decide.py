@@ -177,6 +177,7 @@ def _complete(session: Session) -> None:
         retry_after=work.budget.retry_after,
         evicted_for=session.nominations.evicted_for,
         quota_bounds=session.plugins.quota_bounds,
+        shares_follow_requests=session.plugins.shares_follow_requests,
         nodes=session.nodes,
         placement=session.placement,
         reservations=session.selection.reservations,

@@ -15,6 +15,8 @@ GROUPS = "groups"
 """A PodGroup requests less than before, or is served at another position."""
 WORK = "work"
 """A queue got its first PodGroup, and there are guarantees: under proportion, shares of queues may grow by them."""
+REQUESTS = "requests"
+"""A job requests more than before. This concerns only policies under which other queues then deserve less."""
 VOLUMES = "volumes"
 """A volume, a claim, or a node's storage driver changed."""
 BUDGETS = "budgets"
@@ -24,7 +26,9 @@ QUOTAS = "quotas"
 CLAIMS = "claims"
 """A job lost the capacity (free or being freed) that was kept for it, or got other capacity."""
 TOPICS = (FREED, PLACED, RUNNING, GROUPS, WORK, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
-"""All topics. Changes of nodes, queues, priority classes and namespaces have none: they concern every waiting job."""
+"""All topics but `REQUESTS`. Changes of nodes, queues, priority classes and namespaces have none: they concern every
+waiting job.
+"""
 QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, WORK, CLAIMS))
 """The changes that could make room in a queue's quota."""
 

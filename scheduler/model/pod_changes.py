@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .changes import FREED, PLACED, RUNNING, ChangeListener
+from .changes import FREED, PLACED, REQUESTS, RUNNING, ChangeListener
 from .job import Job
 from .task import COMPLETED, HOLDING, Task, TaskStatus
 
@@ -62,6 +62,8 @@ def report_pod(
         _report_freed(listener, before, now, "" if job is None or before.job != job.key else job.queue)
     if now is None:
         return
+    if before is None or is_other:
+        listener.report(REQUESTS)
     if now.holds and (is_other or before is None or before.node != now.node):
         listener.report(PLACED, "" if job is None else job.queue)
         if job is not None:
