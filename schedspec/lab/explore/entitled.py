@@ -83,7 +83,9 @@ class _Search:
         if self._end.fits(self._work):
             return  # the promise `owed`
         for action in EVICTING:
-            if action not in self._policy.actions or not starves(self._policy, self._work, self._end.placed(self._work)):
+            if action not in self._policy.actions or not starves(
+                self._policy, self._work, self._end.placed(self._work)
+            ):
                 continue
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):

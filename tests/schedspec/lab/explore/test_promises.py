@@ -536,7 +536,8 @@ tiers:
 
 
 @pytest.mark.parametrize(
-    ("priority", "gang", "most"), [("true", "true", 1), ("false", "true", 1), ("true", "false", 2), ("false", "false", 0)]
+    ("priority", "gang", "most"),
+    [("true", "true", 1), ("false", "true", 1), ("true", "false", 2), ("false", "false", 0)],
 )
 def test_a_job_starves_until_it_has_as_many_pods_as_it_may_evict_for(priority: str, gang: str, most: int) -> None:
     policy = policy_of(STARVING % (priority, gang))
