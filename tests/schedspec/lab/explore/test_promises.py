@@ -488,6 +488,19 @@ def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: st
     assert list(waited.lost_holds(case, play(case))) == []
 
 
+@pytest.mark.parametrize(("pods", "broken"), [(1, []), (2, ["young"])], ids=["within it", "beyond it"])
+def test_a_later_job_may_start_on_capacity_that_is_released_for_it(pods: int, broken: list[str]) -> None:
+    """The gang holds what was idle before a pod ended; a second pod of the later job starts there."""
+    steps = (*WAITED.steps[:2], Submit((replace(YOUNG, pods=2),)))
+    case = replace(WAITED, steps=steps)
+    ran = {"old": {"old-task-0": "n1"}}
+    settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": "Inqueue"})]
+    starts = (placed("young", 3), replace(placed("young", 3), pod="young-task-1"))[:pods]
+    ends = Act(Happened.RELEASED, 90.0, 3, "old", "old-task-0", "n1")
+    story = Story(acts=[placed("old", 1), ends, *starts], settled=settled)
+    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
+
+
 def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> None:
     """Found by exploration (seed 2002373): the spare pod claimed freed capacity, and a second gang was evicted."""
     urgent = Work("urgent", "team", "high", pods=2, minimum=1, requests=ONE)
