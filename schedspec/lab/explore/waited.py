@@ -1,8 +1,9 @@
 """Promise `waited`: under `sla`, a job that has waited its time keeps the capacity that it has reserved.
 
 A gang that does not fit yet reserves the idle capacity until the rest becomes free. No later job of its queue may start
-on reserved capacity, but it may start on what is released at that moment: its victims held that. The promise is judged where only one job waits before a step, and no plugin limits queues: all
-idle capacity on which pods of the gang fit is then reserved for it.
+on reserved capacity. A later job may start on what is released at that moment, which its victims held. The promise is
+judged where only one job waits before a step, and no plugin limits queues: all idle capacity on which pods of the gang
+fit is then reserved for it.
 """
 
 from __future__ import annotations
