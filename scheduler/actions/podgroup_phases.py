@@ -39,7 +39,7 @@ def _phase(session: Session, job: Job) -> str:
     leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
     if scheduled + leaving and scheduled + leaving >= job.min_available:
         return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
-    can_start = scheduled + leaving + job.waiting >= job.min_available or session.hooks.job_pipelined(job)
-    if job.waiting and can_start and not session.is_pending(job):
+    is_waiting = job.waiting and not session.is_pending(job)
+    if is_waiting and (scheduled + leaving + job.waiting >= job.min_available or session.hooks.job_pipelined(job)):
         return session.phase(job)  # room is being freed for the job, and a new admission would lose that room
     return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
