@@ -58,7 +58,8 @@ def _phase(session: Session, job: Job) -> str:
     leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
     if scheduled + leaving and scheduled + leaving >= job.min_available:
         return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
-    if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
+    is_waiting = job.waiting and not session.is_pending(job)
+    if is_waiting and (scheduled + leaving + job.waiting >= job.min_available or session.hooks.job_pipelined(job)):
         return session.phase(job)  # room is being freed for the job, and a new admission would lose that room
     return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
 
@@ -212,6 +213,7 @@ def _complete(session: Session) -> None:
         retry_after=work.budget.retry_after,
         evicted_for=session.nominations.evicted_for,
         quota_bounds=session.plugins.quota_bounds,
+        shares_follow_requests=session.plugins.shares_follow_requests,
         nodes=session.nodes,
         placement=session.placement,
         reservations=session.selection.reservations,

@@ -299,7 +299,7 @@ class Ledger:
         self._notify("before", pod, "evict")
         self.number += 1
         job, number = pod.job, self.number
-        eviction = Eviction(cause, action, message, preemptors, self.at, number, self.cycle)
+        eviction = Eviction(cause, action, message, preemptors, self.at, number, self.cycle, self.changes.of_cluster)
         self._keep(pod, -1)
         pod.eviction = eviction
         job.evicted = number

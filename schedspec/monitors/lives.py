@@ -45,6 +45,8 @@ class Eviction:
     number: int
     """Number of the act in the ledger."""
     cycle: int
+    changed: int = 0
+    """Number of the last change of a node or a queue before it. A change begins a new decision for the same cause."""
 
 
 @dataclass(slots=True, eq=False)

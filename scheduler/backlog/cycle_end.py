@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..model.changes import GROUPS, PLACED, VOLUMES
+from ..model.changes import GROUPS, PLACED, REQUESTS, VOLUMES
 from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
@@ -73,6 +73,7 @@ class CycleOutcome:
         retry_after: Seconds after which a job is tried again even if no change could help it.
         evicted_for: Whether tasks were evicted for a job.
         quota_bounds: Returns the bounds of quotas that a refused job waits for.
+        shares_follow_requests: Whether what queues deserve follows from what all of them request.
     """
 
     undecided: Sequence[Job]
@@ -85,6 +86,7 @@ class CycleOutcome:
     retry_after: float
     evicted_for: Callable[[str], bool]
     quota_bounds: Callable[[Job, UnschedulableReason], Sequence[HoldingsBound]]
+    shares_follow_requests: bool
     nodes: Nodes
     placement: Placement
     reservations: Reservations
@@ -197,6 +199,8 @@ class CycleEnd:
         before = self._view.entries.get(job.key)
         is_known = refusal.items and job.key not in self._view.reachable  # else an action had no reason to refuse it
         topics, quotas = self._hints(job, refusal) if is_known else (set(ANY), set[HoldingsBound]())
+        if topics.issuperset(ANY) and outcome.shares_follow_requests:
+            topics.add(REQUESTS)  # the queues of victims may deserve less, so that they may lose pods
         by_room = ROOM in topics
         topics.discard(ROOM)
         deadlines = [self._view.deadlines[key] for key in (job.key, "") if key in self._view.deadlines]

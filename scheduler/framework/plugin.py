@@ -125,6 +125,9 @@ class Plugin:
 class QuotaPlugin(Plugin):
     """A plugin that decides the shares of queues. A policy may name only one such plugin."""
 
+    shares_follow_requests: ClassVar[bool] = False
+    """Whether a queue deserves less as soon as another queue requests more, so that its pods may then be reclaimed."""
+
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:  # noqa: ARG002
         """Return bounds of which at least one must hold before a refusal by this plugin can end.
 
@@ -179,6 +182,11 @@ class OpenedPlugins:
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         """See `Plugin.quota_bounds`."""
         return () if self.queue_plugin is None else self.queue_plugin.quota_bounds(job, why)
+
+    @property
+    def shares_follow_requests(self) -> bool:
+        """See `QuotaPlugin.shares_follow_requests`."""
+        return self.queue_plugin is not None and self.queue_plugin.shares_follow_requests
 
     def are_of(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> bool:
         """Whether these are the plugins of a policy, made of these classes."""

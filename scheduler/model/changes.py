@@ -23,6 +23,8 @@ GROUPS = "groups"
 """A PodGroup requests less than before, or is served at another position."""
 WORK = "work"
 """A queue got its first PodGroup, and there are guarantees: under proportion, shares of queues may grow by them."""
+REQUESTS = "requests"
+"""A job requests more than before. This concerns only policies under which other queues then deserve less."""
 VOLUMES = "volumes"
 """A volume, a claim, or a node's storage driver changed."""
 BUDGETS = "budgets"
@@ -32,7 +34,9 @@ QUOTAS = "quotas"
 CLAIMS = "claims"
 """A job lost the capacity (free or being freed) that was kept for it, or got other capacity."""
 TOPICS = (FREED, PLACED, RUNNING, GROUPS, WORK, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
-"""All topics. Changes of nodes, queues, priority classes and namespaces have none: they concern every waiting job."""
+"""All topics but `REQUESTS`. Changes of nodes, queues, priority classes and namespaces have none: they concern every
+waiting job.
+"""
 QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, WORK, CLAIMS))
 """The changes that could make room in a queue's quota."""
 
@@ -170,6 +174,8 @@ def report_pod(
         _report_freed(listener, before, now, "" if job is None or before.job != job.key else job.queue)
     if now is None:
         return
+    if before is None or is_other:
+        listener.report(REQUESTS)
     if now.holds and (is_other or before is None or before.node != now.node):
         listener.report(PLACED, "" if job is None else job.queue)
         if job is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from . import objects, resources
 from .auxiliary import AuxiliaryObjects, runs_ahead, same_group, same_node, same_queue, same_task
 from .card_notation import smallest_card
-from .changes import CLAIMS, FREED, GROUPS, WORK, PodState, check_size, report_pod, reserves_as_before
+from .changes import CLAIMS, FREED, GROUPS, REQUESTS, WORK, PodState, check_size, report_pod, reserves_as_before
 from .errors import names_the_object
 from .job import Job
 from .names import TOO_COSTLY
@@ -284,6 +284,8 @@ class Cluster(AuxiliaryObjects):
         is_same = before is not None and before.spec == group.spec
         frees_nothing = is_same and reserves_as_before(job, phase)
         self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not frees_nothing)
+        if before is None:
+            self.listener.report(REQUESTS)
         if before is None and job.queue not in self._sums.by_queue and any(q.guarantee for q in self.queues.values()):
             self.listener.report(WORK)
 

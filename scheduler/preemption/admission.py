@@ -55,7 +55,8 @@ def _can_be_freed(why: UnschedulableReason) -> bool:
 def _why_not(request: PreemptionRequest, cache: CycleCache) -> list[UnschedulableReason] | None:
     """Return why an action frees too little for a job; None if it frees enough."""
     session, job = request.session, request.job
-    task = _first_task(session, job)
+    waiting = waiting_tasks(session, job) or [_part_of(job)]
+    task = waiting[0]
     if task.never_preempts:
         return []
     if request.action == RECLAIM:
@@ -67,7 +68,8 @@ def _why_not(request: PreemptionRequest, cache: CycleCache) -> list[Unschedulabl
         return []
     kind = request_kind(request, task)
     asked = tuple(sorted((job.min_resources or {}).items()))
-    key = None if kind is None else ("admission", *kind, task.shape, job.namespace, job.min_available, asked)
+    shapes = tuple(other.shape for other in waiting)
+    key = None if kind is None else ("admission", *kind, shapes, job.namespace, job.min_available, asked)
     if (known := cache.known(key)) is not None:
         return [msgspec.structs.replace(why, task=task.key) for why in known if isinstance(why, NoVictims)]
     requested = resources.plus(job.min_resources or {})
@@ -90,11 +92,8 @@ def _admits(session: Session, job: Job, evicted: list[Task]) -> bool:
         session.taken = []
 
 
-def _first_task(session: Session, job: Job) -> Task:
-    """Return the first waiting task of a job, or without pods a task that requests an equal part of the minimum."""
-    waiting = waiting_tasks(session, job)
-    if waiting:
-        return waiting[0]
+def _part_of(job: Job) -> Task:
+    """Return a task of a job without pods: it requests an equal part of the minimum."""
     pods = max(job.min_available, 1)
     requests = resources.quantities({name: -(-amount // pods) for name, amount in (job.min_resources or {}).items()})
     meta = job.group.metadata if job.group is not None else objects.ObjectMeta()

@@ -1,7 +1,10 @@
-"""Let a claim use room that other queues hold beyond their shares, before any pod is evicted for it.
+"""Let a claim use room that other queues hold beyond their shares, and let a job hold room before `allocate`.
 
 `allocate` lets a job wait for room that is being freed, and the job's queue may exceed its share with that hold. A hold
 counts in its queue. Otherwise the queue would lose running pods because of the hold, while the hold itself stays.
+
+Under `sla`, a job that has waited too long holds the part of its room that it has found. In a policy whose preempt or
+reclaim comes before `allocate`, the job holds that part from its turn in the first of them on.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from ..framework.session import Session
 from ..framework.statement import Statement
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
+from ..policy.hooks import Vote
 from ..reasons import Protection
 from .cycle_cache import CycleCache
+from .domains import limits_of
 from .reprieve import Reprieve
 from .request import PreemptionRequest
 
@@ -54,6 +59,23 @@ def use_held_room(request: PreemptionRequest, tasks: Sequence[Task], cache: Cycl
             return True
     statement.discard()
     return False
+
+
+def hold_room(request: PreemptionRequest) -> None:
+    """Pipeline what a job has found of its room, if the job may wait with a part of it; evict nothing.
+
+    A later job could otherwise use that room, together with the room of its victims.
+    """
+    session, job, queue = request.session, request.job, request.queue
+    hooks, statement = session.hooks, session.statement()
+    rejects = any(vote(job) is Vote.REJECT for vote in hooks.job_pipelined.functions)
+    if request.within_job or not rejects or not hooks.job_pipelined(job) or limits_of(request) is not None:
+        return
+    for task in hooks.sorted_tasks(list(job.by_status.get(TaskStatus.PENDING, {}).values())):
+        if job.lacking and not task.gated and not task.best_effort and hooks.allocatable(queue, task):
+            node = session.placement.best(task) or session.placement.best(task, future=True)
+            if node is not None:
+                statement.pipeline(task, node)
 
 
 def _judges(session: Session) -> list[Callable[[Task, Sequence[Task]], Protection | None]]:

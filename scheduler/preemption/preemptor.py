@@ -31,7 +31,7 @@ from ..topology.closeness import Closeness
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
 from .domains import Limits, by_subgroup, limits_of, places
-from .holds import use_held_room
+from .holds import hold_room, use_held_room
 from .node_queue import Cost
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
@@ -42,12 +42,14 @@ FAILED_PLACES = 56
 """Maximum number of domains in which victims are searched without success for one job."""
 
 
-def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
-    """Evict the tasks that keep the request's job from starting, and pipeline its tasks onto the freed room.
+def make_room(request: PreemptionRequest, cache: CycleCache) -> None:
+    """Evict the tasks that keep the request's job from starting, and pipeline its tasks onto the freed room."""
+    if not _make_room(request, cache):
+        hold_room(request)
 
-    Returns:
-        True if the job can start in room that was freed, or released by other queues, for it.
-    """
+
+def _make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
+    """Return True if the job can start in room that was freed, or released by other queues, for it."""
     session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
     limits = limits_of(request) if tasks else None

@@ -66,7 +66,10 @@ class Solver:
     def place(self, task: Task) -> bool:
         """Place a task, with or without victims. If no room is found, nothing changes."""
         savepoint, before = self.statement.savepoint(), len(self.victims)
-        node = self._best(task) if self._allocatable(task) else self._best_within_quota(task)
+        if not self._allocatable(task):
+            node = self._best_within_quota(task)
+        else:
+            node = self._best_unless_needed(task) if self.reprieve.by_quota else self._best(task)
         if node is not None:
             self._record_placement(task, node, before)
             return True
@@ -82,24 +85,24 @@ class Solver:
         The node is chosen before the evictions: it has room already, so that no victim is needed for room.
         """
         self._quota_bound.read_limits(task)
-        node = self._best_without_victims(task)
-        if node is None:
-            node = self._best(task)
+        node = self._best_unless_needed(task)
         if node is None or not self._free_quota(task):
             return None
         return node if self._fits(task, node) else self._best(task)
 
-    def _best_without_victims(self, task: Task) -> NodeInfo | None:
-        """Return the best node that has room if no victim so far is evicted: victims may be needed for quota alone."""
-        if not self.victims:
-            return None
+    def _best_unless_needed(self, task: Task) -> NodeInfo | None:
+        """Return the best node, if possible one that has room even if all victims of quota stay.
+
+        A victim that a later one makes superfluous is reprieved only if no task has been placed in its room.
+        """
         savepoint = self.statement.savepoint()
         for member in (member for victim in self.victims for member in victim.tasks):
             self.statement.restore(member)
         try:
-            return self._best(task)
+            node = self._best(task)
         finally:
             self.statement.rollback(savepoint)
+        return self._best(task) if node is None and self.victims else node
 
     def _allocatable(self, task: Task) -> bool:
         return self._session.hooks.allocatable(self._request.queue, task)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
 
+from ...scheduler.policy.model import Policy
 from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import Case, Work, ancestors
 from ..reduce.play import Story, policy_of
@@ -40,6 +41,15 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
                 yield Breach("backfill", f"{work.name} waits although it requests nothing", work.name)
         elif is_admitted or (len(end.waiting) == 1 and policy.plugin("overcommit") is None):
             yield from _Search(case, end, work).breaches()
+
+
+def starves(policy: Policy, work: Work, held: int) -> bool:
+    """Whether the first tier with such a rule says that a job of which `held` pods have a node may evict pods."""
+    says = {"gang": held < work.minimum, "priority": held < work.pods}
+    for tier in policy.tiers:
+        if found := [says[one.name] for one in tier if one.name in says and one.enabled("enableJobStarving")]:
+            return all(found)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,9 @@ class _Search:
         if self._end.fits(self._work):
             return  # the promise `owed`
         for action in EVICTING:
-            if action not in self._policy.actions or not self._is_starving():
+            if action not in self._policy.actions or not starves(
+                self._policy, self._work, self._end.placed(self._work)
+            ):
                 continue
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
@@ -95,15 +107,6 @@ class _Search:
         return permitted[0] if permitted and is_judged else ()
 
     # ---------------------------------------------------------------------------------------------------- candidates
-
-    def _is_starving(self) -> bool:
-        """Whether the first tier with such a rule says that the job may evict pods."""
-        held = self._end.placed(self._work)
-        says = {"gang": held < self._work.minimum, "priority": held < self._work.pods}
-        for tier in self._policy.tiers:
-            if found := [says[one.name] for one in tier if one.name in says and one.enabled("enableJobStarving")]:
-                return all(found)
-        return False
 
     def _units(self, action: str) -> Iterator[_Unit]:
         """Yield what an action may evict for the job: what the tiers permit, by the minimum of each gang."""

@@ -20,10 +20,8 @@ from ..simulate.monitored import Monitors
 from .promises import Worlds, broken_promises, error_of
 from .reach import reach_of
 
-_NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: reclaim"}
-"""Signatures that do not count under the plugin proportion. Its shares follow from requests, and no object shows them:
-a queue deserves less until its evicted pods are created again, and meanwhile preempts although capacity is idle.
-"""
+_NEED = {"needless-eviction: preempt", "needless-eviction: reclaim"}
+"""Signatures that do not count if no object shows what an eviction is needed for (`_hides_needs`)."""
 
 Events = list[tuple[float, object]]
 """The inputs of the core and the outcomes of a play, each with its time."""
@@ -91,13 +89,23 @@ def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
             monitors.observe(at, given)
         for violation in monitors.close():
             name = f"{violation.monitor}: {'bind' if violation.is_bind else violation.action or 'bind'}"
-            if name in _NOT_UNDER_PROPORTION and rules.queue_plugin == "proportion":
+            if name in _NEED and _hides_needs(rules):
                 continue
             if violation.monitor == RepeatedMonitor.NAME and not _was_evicted_since(events, violation, since):
                 continue
             if since <= violation.time < until:
                 thens = written.thens_of_monitor(name, _job(violation), case)
                 yield CaseFinding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
+
+
+def _hides_needs(rules: Rules) -> bool:
+    """Whether no object shows what an eviction is needed for: a share by weight, or capacity that `sla` holds.
+
+    Under proportion a queue deserves less until its evicted pods are created again, and meanwhile preempts although
+    capacity is idle. Under `sla` a job may not use idle capacity that an older job holds. If its victim is older still,
+    the victim comes back on that capacity.
+    """
+    return rules.queue_plugin == "proportion" or rules.is_enabled("sla", "enableJobPipelined")
 
 
 def _was_evicted_since(events: Events, violation: Violation, since: float) -> bool:

@@ -9,7 +9,8 @@
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
 * `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
 * `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
-* `less`: a job that started because of evictions also starts if it requests less, but not none, of a resource.
+* `less`: a job that gets all of its pods because of evictions gets as many as it may evict for, if it requests less,
+  but not none, of a resource.
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
 
@@ -143,7 +144,8 @@ def _less(case: Case, story: Story) -> Iterator[Promise]:
     """Yield a broken promise if the last job does not start with a smaller request.
 
     Only a job that arrives alone, while no other job waits, and that starts because of evictions is judged. Under
-    proportion the shares follow the requests, so that a smaller request may change them.
+    proportion the shares follow the requests, so that a smaller request may change them. A smaller job may need less of
+    what is evicted, so that its pods above the number for which it may evict any do not count: they wait for idle room.
     """
     last, policy = case.steps[-1] if case.steps else None, policy_of(case.policies[-1])
     if (
@@ -163,7 +165,7 @@ def _less(case: Case, story: Story) -> Iterator[Promise]:
         requests = amounts((other, less if other == name else value) for other, value in job.requests)
         smaller = map_work(case, {job.name: replace(job, requests=requests)})
         other = play(smaller)
-        if other.problem or _placed(other, job) < job.pods:
+        if other.problem or entitled.starves(policy, job, _placed(other, job)):
             text = f"{job.name} starts, but not if it requests less {name}"
             yield Promise(f"less: {_reasons(other, job.name)}", text, smaller, (f'"{job.name}" runs',))
 

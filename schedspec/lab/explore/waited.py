@@ -1,8 +1,9 @@
 """Promise `waited`: under `sla`, a job that has waited its time keeps the capacity that it has reserved.
 
 A gang that does not fit yet reserves the idle capacity until the rest becomes free. No later job of its queue may start
-on reserved capacity. The promise is judged where only one job waits before a step, and no plugin limits queues: all
-idle capacity on which pods of the gang fit is then reserved for it.
+on reserved capacity. A later job may start on what is released at that moment, which its victims held. The promise is
+judged where only one job waits before a step, and no plugin limits queues: all idle capacity on which pods of the gang
+fit is then reserved for it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Iterator
 
 from ...scheduler.model.times import duration
 from ...scheduler.policy.model import Policy
-from ..reduce.case import Case, Work
+from ..reduce.case import Amounts, Case, Work
 from ..reduce.play import PAUSE, Happened, Story, policy_of
 from .owed import needs_one_place
-from .timeline import Breach, Sums, add, closed_at, idle_of, moments, slots, steps_of
+from .timeline import Breach, Moment, Sums, add, closed_at, idle_of, moments, slots, steps_of
 
 _LIMITING = ("capacity", "proportion", "capacity-card", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
 """Plugins that may keep a job off a node."""
@@ -31,11 +32,12 @@ def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
         if holder is None or PAUSE * (moment.step - steps[holder.name]) < waiting_time:
             continue
         idle = idle_of(moment.nodes, ((pod.node, pod.job.requests) for pod in moment.held.values()))
+        released = _released(moment)
         for act in moment.acts_of(Happened.PLACED):
             if act.node not in idle or act.job not in jobs:
                 continue
             before = _fitting(idle, holder)
-            add(idle[act.node], jobs[act.job].requests, -1)
+            _use(released.get(act.node, {}), idle[act.node], jobs[act.job].requests)
             is_later = steps[act.job] > steps[holder.name] and jobs[act.job].queue == holder.queue
             if is_later and _fitting(idle, holder) < min(before, holder.minimum):
                 text = f"{act.pod} starts on capacity of {act.node} that {holder.name} has reserved"
@@ -69,6 +71,22 @@ def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work 
         return None
     is_admitted = "enqueue" not in policy_of(case.policy).actions or before.phases.get(work.name) == "Inqueue"
     return work if is_admitted and any(amount for _, amount in work.requests) else None
+
+
+def _released(moment: Moment) -> dict[str, Sums]:
+    """Return what the pods held that end at a moment, by node."""
+    found: dict[str, Sums] = {}
+    for pod in (moment.held[act.pod] for act in moment.acts_of(Happened.RELEASED) if act.pod in moment.held):
+        add(found.setdefault(pod.node, {}), pod.job.requests)
+    return found
+
+
+def _use(released: Sums, idle: Sums, requests: Amounts) -> None:
+    """Subtract what a pod requests from what is released on its node, and the rest from what is idle there."""
+    for name, amount in requests:
+        used = min(amount, released.get(name, 0))
+        add(released, ((name, used),), -1)
+        add(idle, ((name, amount - used),), -1)
 
 
 def _fitting(idle: dict[str, Sums], work: Work) -> int:

@@ -53,7 +53,7 @@ class DisproportionateMonitor(Monitor):
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
         """Add an eviction to the sums of its preemptors."""
-        jobs, key = self.ledger.jobs, (eviction.cause, self.ledger.changes.of_cluster)
+        jobs, key = self.ledger.jobs, (eviction.cause, eviction.changed)
         preemptors = [jobs[name] for name in eviction.preemptors if name in jobs]
         for job in preemptors[:1]:
             found = self._sums.setdefault(job.key, {}).setdefault(key, _Sum((pod, eviction)))

@@ -1,8 +1,9 @@
 """Monitor: no pod is evicted that could have stayed.
 
 1. An eviction was needless if the victim would fit on its node beside every pod that was bound there since, up to the
-   end of a pod that was not evicted for the same cause. Pods of the preemptors that waited at the eviction count even
-   if they are bound later: each job of one decision may get the capacity of another job's victim.
+   end of a pod that was not evicted for the same cause, or only after a node or a queue changed. Pods of the preemptors
+   that waited at the eviction count even if they are bound later: each job of one decision may get the capacity of
+   another job's victim.
 2. It was needed if the victim's queue would have been above a limit at one of these binds, or at a bind of a pod that
    waited for it if nothing else had been evicted since.
 3. A gang that was evicted as a whole is one victim: its eviction was needed unless enough members could have stayed for
@@ -144,14 +145,14 @@ class NeedlessMonitor(Monitor):
         self.on_over(pod.job)
 
     def before(self, pod: Pod, what: str) -> None:
-        """Process the end of a pod: what is bound on its node later shows nothing about victims of other causes."""
+        """Process the end of a pod: what is bound on its node later shows nothing about victims of other decisions."""
         if what == "end" and pod.node in self._on_node:
-            mine = pod.eviction.cause if pod.eviction is not None else None
+            mine = _decision_of(pod.eviction) if pod.eviction is not None else None
             victims = self._on_node.pop(pod.node)
-            if same := [victim for victim in victims if victim.eviction.cause == mine]:
+            if same := [victim for victim in victims if _decision_of(victim.eviction) == mine]:
                 self._on_node[pod.node] = same
             for victim in victims:
-                if victim.eviction.cause != mine:
+                if _decision_of(victim.eviction) != mine:
                     self._end(victim)
 
     def on_over(self, job: Job) -> None:
@@ -282,6 +283,11 @@ class NeedlessMonitor(Monitor):
             pod = could_stay[-1].pod if unit.is_whole else pod
             text = f"evicted although {pod.node} had capacity for it and for all pods bound since"
             self.find(text, pod, victim.eviction)
+
+
+def _decision_of(eviction: Eviction) -> tuple[str, int]:
+    """Return what evictions share that one decision may have made: the cause, and the last change before them."""
+    return eviction.cause, eviction.changed
 
 
 def _is_within(held: Amounts, limits: Amounts) -> bool:

@@ -34,6 +34,7 @@ class Proportion(LendingPlugin, Overused):
 
     name = "proportion"
     limit_name = "deserved"
+    shares_follow_requests = True
     queue_fields = frozenset({"capability", "guarantee", "weight"})
     _divided: object = None
     """The table and the requests from which the shares were computed."""

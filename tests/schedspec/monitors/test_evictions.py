@@ -159,6 +159,24 @@ def test_a_victim_was_needed_for_a_guarantee_whatever_another_job_evicts_later(k
     assert set(findings(history, PREEMPT)) == found
 
 
+@pytest.mark.parametrize(("changes", "found"), [(True, set()), (False, {"needless-eviction"})])
+def test_a_victim_was_needed_if_capacity_for_it_became_free_after_a_change(changes: bool, found: set[str]) -> None:
+    """Found by exploration (seed 97970): the preemptor's second pod evicts more, once its queue may hold that pod."""
+    history = a_cluster()
+    history.group("large", "guest")
+    for index in range(2):
+        history.wait(f"mine-{index}", "mine", "1")
+    history.bind("large-0", "large", "n1", "3")
+    history.bind("batch-0", "batch", "n1", "1")
+    history.evict("batch-0")
+    history.bind("mine-0", "mine", "n1", "1")
+    if changes:
+        history.queue("owner", capability={"cpu": "2"})
+    history.evict("large-0")
+    history.bind("mine-1", "mine", "n1", "1")
+    assert set(findings(history)) == found
+
+
 def test_a_gang_that_must_be_evicted_as_a_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")

@@ -188,6 +188,30 @@ def test_the_first_work_of_a_queue_wakes_jobs_where_guarantees_change_shares() -
     assert considered == {"t/new", "t/w0", "t/w1", "t/w2"}
 
 
+@pytest.mark.parametrize("late", [("Pod",), ("PodGroup", "Pod"), ("Pod", "PodGroup")], ids=" then ".join)
+@pytest.mark.parametrize(("plugin", "victims"), [("proportion", ["t/lent"]), ("capacity", [])])
+def test_a_larger_request_wakes_the_jobs_that_other_queues_may_owe_more(
+    late: tuple[str, ...], plugin: str, victims: list[str]
+) -> None:
+    """Found by exploration (seed 9867): by weight, the lender deserves less as soon as one more queue requests some."""
+    world = World(policy_of(RECLAIMS.replace("capacity", plugin).replace("gang", "priority")))
+    world.load({"nodes": [{"name": "n1", "has": "6 cpu"}, {"name": "n2", "has": "2 cpu"}]})
+    world.load({"queues": [{"name": name, "deserved": "2 cpu"} for name in ("fixed", "late", "lender")]})
+    world.load({"queues": [{"name": "owner", "weight": 2, "deserved": "3 cpu"}]})
+    running = {"phase": "Running", "tasks": "1 x 2 cpu running on n1"}
+    lent = {"name": "lent", "queue": "lender", **running}
+    world.load({"jobs": [lent, {"name": "fixed", "queue": "fixed", **running}]})
+    world.load({"jobs": [{"name": "claim", "queue": "owner", "phase": "Inqueue", "tasks": "1 x 3 cpu"}]})
+    world.load({"jobs": [{"name": "late", "queue": "late", "phase": "Inqueue", "tasks": "1 x 2 cpu"}]})
+    objects = {kind: world.objects[kind, key] for kind, key in (("Pod", "t/late-0"), ("PodGroup", "t/late"))}
+    for kind in late:
+        world.remove(kind, f"t/{objects[kind]['metadata']['name']}")
+    settle(world)
+    for kind in late:
+        world.put(kind, objects[kind])
+    assert [eviction.job for eviction in world.cycle().evictions] == victims
+
+
 def test_a_job_is_tried_for_admission_if_a_running_job_loses_its_priority() -> None:
     world = World(
         policy_of(

@@ -229,6 +229,33 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
     assert judge(case).findings == []
 
 
+DUE_FIRST = """
+actions: "%s"
+tiers:
+- plugins: [{name: sla, arguments: {sla-waiting-time: 1ms}}, {name: priority}]
+- plugins: [{name: gang}]
+"""
+
+
+@pytest.mark.parametrize("actions", ["preempt, allocate", "allocate, preempt"])
+def test_a_later_job_evicts_beside_capacity_that_an_older_job_holds(actions: str) -> None:
+    """Found by exploration (seed 49027): the oldest job, a victim, comes back on the capacity that the gang held."""
+    gibibytes = [amounts([("memory", size << 30)]) for size in range(4)]
+    nodes = CaseNode("n1", gibibytes[1]), CaseNode("n2", gibibytes[3])
+    old = Work("old", "research", pods=2, requests=gibibytes[1], nodes=("n1", "n2"))
+    work = old, Work("older", "research", requests=gibibytes[1], nodes=("n2",))
+    steps = (
+        Submit((Work("gang", "research", pods=2, minimum=2, requests=gibibytes[1]),)),
+        Submit((Work("late", "research", "high", requests=gibibytes[2]),)),
+    )
+    classes, queues = (CasePriorityClass("high", 100),), (CaseQueue("research"),)
+    case = Case(DUE_FIRST % actions, nodes, queues, classes, work, steps)
+    story = play(case)
+    assert sorted(eviction.job for eviction in story.evictions) == ["old", "older"]
+    assert set(story.end.placed) == {"late", "old", "older"}
+    assert judge(case).findings == []
+
+
 def test_a_reduction_uses_only_policies_that_lint_accepts() -> None:
     """Found by exploration (seed 1076233): without a queue plugin queues evict from each other for ever."""
     refused = "actions: allocate, reclaim\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: conformance\n"

@@ -26,7 +26,7 @@ from schedspec.lab.reduce.case import (
     amounts,
 )
 from schedspec.lab.reduce.feature import Text, write_feature
-from schedspec.lab.reduce.play import Act, Happened, SettledState, Story
+from schedspec.lab.reduce.play import Act, Happened, SettledState, Story, policy_of
 from schedspec.lab.reduce.written import known_policies
 from schedspec.scheduler.reasons import Refusal, VictimReason
 
@@ -488,6 +488,19 @@ def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: st
     assert list(waited.lost_holds(case, play(case))) == []
 
 
+@pytest.mark.parametrize(("pods", "broken"), [(1, []), (2, ["young"])], ids=["within it", "beyond it"])
+def test_a_later_job_may_start_on_capacity_that_is_released_for_it(pods: int, broken: list[str]) -> None:
+    """The gang holds what was idle before a pod ended; a second pod of the later job starts there."""
+    steps = (*WAITED.steps[:2], Submit((replace(YOUNG, pods=2),)))
+    case = replace(WAITED, steps=steps)
+    ran = {"old": {"old-task-0": "n1"}}
+    settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": "Inqueue"})]
+    starts = (placed("young", 3), replace(placed("young", 3), pod="young-task-1"))[:pods]
+    ends = Act(Happened.RELEASED, 90.0, 3, "old", "old-task-0", "n1")
+    story = Story(acts=[placed("old", 1), ends, *starts], settled=settled)
+    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
+
+
 def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> None:
     """Found by exploration (seed 2002373): the spare pod claimed freed capacity, and a second gang was evicted."""
     urgent = Work("urgent", "team", "high", pods=2, minimum=1, requests=ONE)
@@ -507,3 +520,38 @@ def test_a_smaller_request_is_not_refused() -> None:
     assert [eviction.job for eviction in story.evictions] == ["held-2"]
     found = list(broken_promises(case, story, Worlds(node_more=False, names=False)))
     assert [promise.name for promise in found if promise.name.startswith("less")] == []
+
+
+PAIR_ABOVE = Work("claim", "owner", pods=2, minimum=1, requests=shape(2))
+ABOVE_SHARE = Case(
+    POLICIES["capacity"],
+    (CaseNode("n1", shape(5)), CaseNode("n2", TWO)),
+    (CaseQueue("lender"), CaseQueue("owner", deserved=TWO)),
+    steps=(Submit((Work("gang", "lender", pods=3, minimum=3, requests=TWO),)), Submit((PAIR_ABOVE,))),
+)
+"""The gang goes as a whole, so that the claim gets both pods; half of the claim starts on idle room, without it."""
+
+
+def test_a_job_that_starts_with_less_may_wait_for_its_pods_above_the_minimum() -> None:
+    """Found by exploration (seed 32270): gang lets the job evict for its minimum only, which fits without evictions."""
+    smaller = replace(ABOVE_SHARE, steps=(ABOVE_SHARE.steps[0], Submit((replace(PAIR_ABOVE, requests=ONE),))))
+    assert [len(play(case).end.placed["claim"]) for case in (ABOVE_SHARE, smaller)] == [2, 1]
+    found = broken_promises(ABOVE_SHARE, play(ABOVE_SHARE), Worlds(node_more=False, names=False))
+    assert [promise.name for promise in found] == []
+
+
+STARVING = """
+actions: "allocate, reclaim"
+tiers:
+- plugins: [{name: priority, enableJobStarving: %s}, {name: gang, enableJobStarving: %s}]
+- plugins: [{name: capacity}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("priority", "gang", "most"),
+    [("true", "true", 1), ("false", "true", 1), ("true", "false", 2), ("false", "false", 0)],
+)
+def test_a_job_starves_until_it_has_as_many_pods_as_it_may_evict_for(priority: str, gang: str, most: int) -> None:
+    policy = policy_of(STARVING % (priority, gang))
+    assert sum(entitled.starves(policy, PAIR_ABOVE, held) for held in range(3)) == most
