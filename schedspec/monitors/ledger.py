@@ -103,8 +103,6 @@ class Ledger:
         self.keeps_guarantees = False
         """Whether the policy keeps the guarantees of queues, and a queue has one."""
         self.sums = QueueSums(is_tree=rules.is_tree)
-        self.unnamed: Amounts = {}
-        """The requests of all pods evicted without a named preemptor."""
         self.changes = Changes()
         self.victims: list[Pod] = []
         """The victims of this moment."""
@@ -284,8 +282,6 @@ class Ledger:
         if not self.counts_binds:
             return
         job.bound = self.number
-        if self.unnamed:
-            job.taken = amounts.total((job.taken, pod.requests))
         self._notify("on_bound", pod)
         if job.freed:
             left = {name: amount - pod.requests.get(name, NONE) for name, amount in job.freed.items()}
@@ -309,8 +305,6 @@ class Ledger:
             if (preemptor := self.jobs.get(name)) is not None:
                 preemptor.claimed = number
                 preemptor.freed = amounts.total((preemptor.freed, pod.requests))
-        if not preemptors:
-            self.unnamed = amounts.total((self.unnamed, pod.requests))
         self._notify("on_evicted", pod, eviction)
 
     def lose_pod(self, key: str) -> None:

@@ -64,8 +64,6 @@ class Job:
     """Number of the last eviction for this job in the ledger; 0 if there was none."""
     freed: Amounts = field(default_factory=dict)
     """The requests of pods evicted for this job, minus those of its pods bound since."""
-    taken: Amounts = field(default_factory=dict)
-    """The requests of its pods bound since the first eviction without a named preemptor."""
     bound: int = 0
     """Number of its last bind in the ledger, and the same for its other acts; 0 if there was none."""
     evicted: int = 0
