@@ -13,7 +13,7 @@ KIND_IMAGE  ?=
 KIND_CONFIG ?= kind-config/cards.yaml
 
 # On Kind, `make test` runs features that depend on cards and kubelets; .ci/run and `make test-nightly` run all features.
-KIND_FEATURES ?= features/lifecycle/first_job.feature $(addprefix features/cross_queue_reclaim/,\
+KIND_FEATURES ?= features/lifecycle/first_job.feature features/queue_weights/parts_of_the_cluster.feature $(addprefix features/cross_queue_reclaim/,\
         online_reclaims_offline.feature order_of_victims.feature what_becomes_of_the_job.feature)
 KIND_TESTS    ?= kind and not nightly
 

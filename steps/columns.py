@@ -14,7 +14,7 @@ from schedspec.api.kinds import DEFAULT_QUEUE, GPU, GPU_MEMORY, GPU_NUMBER, LEVE
 from schedspec.gherkin import quantities, tables
 from schedspec.gherkin.step_decorators import Thing
 from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, POD, QUEUE, RESOURCE, TAINT
-from schedspec.monitors.amounts import of_nodes, spoken
+from schedspec.monitors.amounts import of_world, spoken
 from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 
@@ -64,15 +64,15 @@ def with_cards(row: tables.Row, model: str = "") -> tables.Row:
     return {**row, tables.BY_RESOURCE: rest, "cards": int(gpus)}
 
 
-def with_quota_of(model: str, rows: Sequence[tables.Row], nodes: Iterable[Object] = ()) -> Iterator[tables.Row]:
-    """Yield rows of queues with amounts in place of parts of all nodes.
+def with_quota_of(model: str, rows: Sequence[tables.Row], nodes: Iterable[Object]) -> Iterator[tables.Row]:
+    """Yield rows of queues with amounts in place of parts of the scenario's nodes.
 
     A card quota that is a number counts cards of the scenario's model.
 
     Raises:
         Unmet: A part is no amount that a queue can have.
     """
-    total = of_nodes(nodes)
+    total = of_world(nodes)
     for row in rows:
         claimed = {name: cast("dict[str, str]", row[name]) for name in _AMOUNTS if name in row}
         try:

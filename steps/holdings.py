@@ -15,7 +15,7 @@ from schedspec.gherkin.quantities import AMOUNT, RANGE
 from schedspec.gherkin.step_decorators import judges, refers, then, vacuous
 from schedspec.gherkin.things import QUEUE, RESOURCE, WORKLOAD
 from schedspec.monitors import Rules
-from schedspec.monitors.amounts import NONE, of_nodes, parse_quantity
+from schedspec.monitors.amounts import NONE, of_world, parse_quantity
 from schedspec.observe.expect import Expect
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
@@ -66,7 +66,7 @@ def _read(world: World, amount: str) -> tuple[str, Decimal]:
         number, _, word = amount.partition(" ")
         return tables.resource(word), parse_quantity(tables.quantity(number))
     resource = tables.resource(word)
-    has = of_nodes(world.history.now().mine(Kind.NODE)).get(resource, NONE)
+    has = of_world(world.history.now().mine(Kind.NODE)).get(resource, NONE)
     found = quantities.share(part, Fraction(has))
     return resource, Decimal(found.numerator) / found.denominator
 

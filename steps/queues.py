@@ -182,8 +182,9 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
 @makes(queues_made)
 def _(world: World, cards: Cards, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as in `these queues:`."""
+    rows = with_quota_of(cards.model, QUEUE_CLAIMS.rows(datatable), _nodes(world))
     try:
-        world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUE_CLAIMS.rows(datatable)))
+        world.apply_all(("queue", row) for row in rows)
     except RejectedError as refused:
         refusals.texts.append(refused.message)
 

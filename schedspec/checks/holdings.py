@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ..api.kinds import Kind
 from ..monitors import Ledger, Rules
-from ..monitors.amounts import NONE, of_nodes, spoken
+from ..monitors.amounts import NONE, of_world, spoken
 from ..monitors.reading import in_order, read
 from ..observe.expect import Check, Outcome
 from ..observe.history import Version, View
@@ -39,7 +39,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
 
     def check(view: View) -> Outcome:
         nodes = {version.ref.name: version.object for version in view.versions(Kind.NODE)}
-        has = of_nodes(nodes.values()).get(resource, NONE)
+        has = of_world(nodes.values()).get(resource, NONE)
         if nodes and most >= has:
             text = f"all nodes have {spoken(resource, has)}, so that this says nothing; name a smaller amount"
             return Outcome(False, expected, text, hopeless=0.0)

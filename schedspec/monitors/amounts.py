@@ -9,7 +9,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity as _parse_quantity
 
-from ..api.kinds import GPU
+from ..api.kinds import GPU, WORLD
 
 NONE = Decimal(0)
 Amounts = dict[str, Decimal]
@@ -25,9 +25,14 @@ def parse(quantities: Mapping[str, Any] | None) -> Amounts:
     return {name: parse_quantity(value) for name, value in (quantities or {}).items()}
 
 
-def of_nodes(nodes: Iterable[Object]) -> Amounts:
-    """Return the total allocatable amounts of nodes."""
-    return total(parse(node.get("status", {}).get("allocatable")) for node in nodes)
+def of_world(nodes: Iterable[Object]) -> Amounts:
+    """Return the total allocatable amounts of the nodes that the scheduler under test schedules to.
+
+    A scenario marks its nodes, because Kind has others beside them. If none is marked, as in a recording, all count.
+    """
+    found = list(nodes)
+    marked = [node for node in found if WORLD in (node["metadata"].get("labels") or {})]
+    return total(parse(node.get("status", {}).get("allocatable")) for node in marked or found)
 
 
 def of_pod(pod: Object) -> Amounts:

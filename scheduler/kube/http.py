@@ -216,19 +216,22 @@ class Http:
 
     async def _connect(self, what: str) -> Wire:
         loop = asyncio.get_running_loop()
-        at = self._connection
+        at, wire = self._connection, Wire()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 raw = await connected_socket(at.host, at.port)
                 name = (at.server_name or at.host) if at.tls else None
-                _, wire = await loop.create_connection(Wire, sock=raw, ssl=at.tls, server_hostname=name)
+                await loop.create_connection(lambda: wire, sock=raw, ssl=at.tls, server_hostname=name)
+            self._open.add(wire)
+            return wire
         except TimeoutError as error:
             message = f"{at.netloc} does not accept a connection within {CONNECT_SECONDS:g} s"
             raise Unreachable(what, message, sent=False) from error
         except OSError as error:  # ssl.SSLError is one
             raise Unreachable(what, f"cannot connect to {at.netloc}: {error}", sent=False) from error
-        self._open.add(wire)
-        return wire
+        finally:
+            if wire not in self._open:  # asyncio would wait 30 s for the peer's close if cancelled after the handshake
+                wire.close()
 
     # ----------------------------------------------------------------------------------------------------------- token
 

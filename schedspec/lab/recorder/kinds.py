@@ -6,7 +6,6 @@ container; a pod template within a Workload is reduced to what a scheduler reads
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +16,11 @@ from ...scheduler.model.footprint import check_size, kept_of_pod
 from ...scheduler.model.objects import Object, ObjectMeta, Pod, read_annotations
 from ...virtual.state import kueue
 from ...virtual.state.dump import CONFIGS, POLICIES
-from ...virtual.state.kueue_redaction import READ_OF_PODS
 
 _KAI = "scheduling.run.ai"
 _READ_DOMAINS = (kueue.GROUP, "kai.scheduler", _KAI)
 _READ_NAMES = ("pod-group-name",)
 """Annotations by which Kueue's and KAI's pods belong to their groups, beside those that our scheduler reads."""
-_READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
 
 
 class Reference(Object):
@@ -86,7 +83,7 @@ def _any(item: Any, size: int) -> Any:
 
 
 def _served(item: kueue.Served, size: int) -> kueue.Served:
-    item.spec = None if item.spec is None else _without_templates(item.spec)
+    item.spec = kueue.without_secrets(item.spec)
     item.data = None
     return check_size(_described(item), size)  # type: ignore[no-any-return]
 
@@ -104,27 +101,6 @@ def _described(item: Any) -> Any:
 def _is_read(key: str) -> bool:
     domain, _, name = key.rpartition("/")
     return domain in _READ_DOMAINS or name in _READ_NAMES
-
-
-def _without_templates(value: Any) -> Any:
-    """Return a value whose pod templates have only what decides where their pods may run."""
-    if isinstance(value, list):
-        return [_without_templates(item) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    return {key: _template(part) if key == "template" else _without_templates(part) for key, part in value.items()}
-
-
-def _template(given: Any) -> Any:
-    spec = given.get("spec") if isinstance(given, Mapping) else None
-    kept = {key: spec[key] for key in READ_OF_PODS if key in spec} if isinstance(spec, Mapping) else {}
-    for key in ("containers", "initContainers"):
-        if isinstance(kept.get(key), list):
-            kept[key] = [
-                {name: each[name] for name in _READ_OF_CONTAINERS if name in each} if isinstance(each, Mapping) else {}
-                for each in kept[key]
-            ]
-    return {"spec": kept}
 
 
 def _served_kind(group: str, versions: tuple[str, ...], plural: str, kind: str, *, namespaced: bool) -> Followed:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ...api.kinds import WORLD, Kind
+from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts
 from ..ledger import Ledger, Monitor
@@ -84,9 +84,7 @@ class NeedlessWorkloadMonitor(Monitor):
         self._open.clear()
 
     def _total(self) -> Amounts:
-        """Return the total of the scenario's nodes, without the kind cluster's own nodes."""
-        nodes = self.ledger.nodes.values()
-        return amounts.of_nodes(node for node in nodes if WORLD in (node["metadata"].get("labels") or {}))
+        return amounts.of_world(self.ledger.nodes.values())
 
     def _fits(self, found: _Preemption) -> bool:
         ledger, unit = self.ledger, amounts.total(pod.requests for pod in found.pods)

@@ -30,10 +30,16 @@ PLURALS = {
 CONFIGURATION = "controller_manager_config.yaml"
 """Key of a ConfigMap that has Kueue's configuration."""
 CONFIG_NAMESPACE, CONFIG_NAME = "kueue-system", "kueue-manager-config"
+READ_OF_PODS = (
+    *("containers", "initContainers", "nodeSelector", "affinity", "tolerations", "priorityClassName", "priority"),
+    *("restartPolicy", "overhead", "schedulingGates", "preemptionPolicy"),
+)
+"""What Kueue and kube-scheduler read of the spec of a pod template."""
+_READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
 
 
 class Served(Object):
-    """An object of Kueue: everything of it that a decision of Kueue can depend on."""
+    """An object of Kueue: everything of it that a decision of Kueue can depend on (`without_secrets`)."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] | None = None
@@ -45,8 +51,32 @@ class Served(Object):
 
 
 def put(state: State, kind: str, api_version: str, item: Served) -> None:
-    """Add an object to a state."""
+    """Add an object to a state, without what people write for programs other than Kueue."""
+    given = item.metadata.annotations or {}
+    item.metadata.annotations = {key: value for key, value in given.items() if key.startswith(f"{GROUP}/")} or None
+    item.spec = without_secrets(item.spec)
     put_served(state, as_served(kind, api_version, item))
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a spec whose pod templates have only what decides where their pods may run: no environment, no command."""
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _template(part) if key == "template" else without_secrets(part) for key, part in value.items()}
+
+
+def _template(given: Any) -> Any:
+    spec = given.get("spec") if isinstance(given, Mapping) else None
+    kept = {key: spec[key] for key in READ_OF_PODS if key in spec} if isinstance(spec, Mapping) else {}
+    for key in ("containers", "initContainers"):
+        if isinstance(kept.get(key), list):
+            kept[key] = [
+                {name: each[name] for name in _READ_OF_CONTAINERS if name in each} if isinstance(each, Mapping) else {}
+                for each in kept[key]
+            ]
+    return {"spec": kept}
 
 
 def as_served(kind: str, api_version: str, item: msgspec.Struct) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from .kueue import CONFIGURATION
+from .kueue import CONFIGURATION, READ_OF_PODS
 from .renaming import StateNames
 
 Object = dict[str, Any]
@@ -143,10 +143,6 @@ class KueueRedaction:
         return [] if isinstance(given, list) else {}
 
 
-READ_OF_PODS = (
-    *("containers", "initContainers", "nodeSelector", "affinity", "tolerations", "priorityClassName", "priority"),
-    *("restartPolicy", "overhead", "schedulingGates", "preemptionPolicy"),
-)
 _SPECIAL = {
     "nodeLabels": "_labels",
     "nodeSelector": "_labels",

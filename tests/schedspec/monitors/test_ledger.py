@@ -105,7 +105,7 @@ def test_the_sums_of_the_ledger_agree_with_the_objects_after_each_version(given_
         for group in GROUPS:
             its = [key for (kind, key), it in alive.items() if kind == Kind.POD and group_of(it) == group]
             assert sorted(ledger.jobs[group].pods if group in ledger.jobs else ()) == sorted(its)
-        has = amounts.of_nodes(it for (kind, _), it in alive.items() if kind == Kind.NODE)
+        has = amounts.of_world(it for (kind, _), it in alive.items() if kind == Kind.NODE)
         held = total(pod for queue, pod in kept if queue)
         assert shown(ledger.free) == shown(amounts.total((has, {name: -amount for name, amount in held.items()})))
 

@@ -163,6 +163,41 @@ async def test_without_a_tls_handshake_the_server_is_unreachable_and_nothing_was
         assert not caught.value.sent
 
 
+def without_certificate(purpose: int) -> ssl.SSLContext:
+    """Return a context with a cipher for which no side needs a certificate."""
+    context = ssl.SSLContext(purpose)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("AECDH-AES256-SHA:@SECLEVEL=0")
+    return context
+
+
+async def test_a_connection_that_is_cancelled_as_its_handshake_ends_is_closed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    wires: list[Wire] = []
+    made = Wire.connection_made
+
+    def connection_made(wire: Wire, transport: asyncio.BaseTransport) -> None:
+        made(wire, transport)
+        wires.append(wire)
+        asking.cancel()
+
+    monkeypatch.setattr(Wire, "connection_made", connection_made)
+    server = await asyncio.start_server(silent, "127.0.0.1", 0, ssl=without_certificate(ssl.PROTOCOL_TLS_SERVER))
+    port = server.sockets[0].getsockname()[1]
+    http = Http(Connection("127.0.0.1", port, tls=without_certificate(ssl.PROTOCOL_TLS_CLIENT)))
+    asking = asyncio.create_task(http.request("GET", "/x"))
+    await asyncio.wait([asking])
+    await http.close()
+    server.close()
+    assert [wire._transport for wire in wires] == [None]
+
+
 async def test_429_delays_only_the_refused_request() -> None:
     answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
     async with serving(answers) as (server, client):

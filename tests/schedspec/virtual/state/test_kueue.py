@@ -60,11 +60,41 @@ def test_what_a_decision_can_depend_on_is_kept_as_it_was_served(tmp_path: Path) 
         meta = item["metadata"]
         key = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
         kept = found.others[item["kind"]][key]
+        for part in item["spec"].get("podSets", ()):
+            part["template"]["spec"]["containers"][0].pop("image")
         assert {name: kept.get(name) for name in ("apiVersion", "kind", "spec", "status")} == {
             name: item.get(name) for name in ("apiVersion", "kind", "spec", "status")
         }
         assert kept["metadata"]["creationTimestamp"] == meta["creationTimestamp"]
         assert kept["metadata"]["uid"] == meta["uid"]
+
+
+SECRET = "s3cr3t"
+OF_CONTAINERS = {
+    "env": [{"name": "TOKEN", "value": SECRET}],
+    "envFrom": [{"secretRef": {"name": SECRET}}],
+    "command": [SECRET],
+    "args": [SECRET],
+    "image": SECRET,
+    "volumeMounts": [{"name": SECRET, "mountPath": SECRET}],
+    "lifecycle": {"preStop": {"exec": {"command": [SECRET]}}},
+}
+NOTES = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "team/token": SECRET}
+
+
+@pytest.mark.parametrize("part", ["containers", "initContainers"])
+def test_a_state_has_no_environments_commands_and_annotations_of_people(tmp_path: Path, part: str) -> None:
+    item = workload("runs", "team", 3)
+    item["metadata"]["annotations"] = {**NOTES, "kueue.x-k8s.io/job-completions": "3"}
+    template = item["spec"]["podSets"][0]["template"]
+    template["metadata"] = {"annotations": NOTES}
+    template["spec"] |= {part: [{"name": "c", "resources": {"requests": {"cpu": "1"}}, **OF_CONTAINERS}]}
+    template["spec"]["volumes"] = [{"name": SECRET}]
+    found = read_state(written(tmp_path, item), with_kueue=True)
+    kept = found.others["Workload"]["team/runs"]
+    assert kept["metadata"]["annotations"] == {"kueue.x-k8s.io/job-completions": "3"}
+    assert kept["spec"]["podSets"][0]["template"]["spec"][part][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert SECRET not in json.dumps(found.others)
 
 
 def test_other_kinds_of_kueue_are_left_out_by_name_and_count(tmp_path: Path) -> None:
