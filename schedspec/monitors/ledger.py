@@ -100,6 +100,7 @@ class Ledger:
         self.free: Amounts = {}
         """Amounts on all nodes that no queue holds."""
         self.queues: dict[str, QueueSpec] = {}
+        self.quotas: dict[tuple[Kind, str], Object] = {}  # the ClusterQueues and Cohorts of Kueue
         self.keeps_guarantees = False
         """Whether the policy keeps the guarantees of queues, and a queue has one."""
         self.sums = QueueSums(is_tree=rules.is_tree)
@@ -188,6 +189,14 @@ class Ledger:
         self.keeps_guarantees = self.rules.keeps_guarantees and any(it.guarantee for it in self.queues.values())
         self.changes.of_cluster = self.number = self.number + 1
         self.sums.put(name, after.parent if after is not None else "")
+
+    def see_quota(self, kind: Kind, name: str, quota: Object | None) -> None:
+        """Process a version of a ClusterQueue or a Cohort; None if it is gone."""
+        before = self.quotas.pop((kind, name), None)
+        if quota is not None:
+            self.quotas[kind, name] = quota
+        if (before or {}).get("spec") != (quota or {}).get("spec"):
+            self.changes.of_cluster = self.number = self.number + 1
 
     def see_group(self, kind: Kind, key: str, group: Object | None) -> None:
         """Process a version of a PodGroup or a Workload; None if it is gone."""
