@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ...api.kinds import Kind
 from .. import amounts, quotas
-from ..amounts import NONE, Amounts
+from ..amounts import NONE
 from ..ledger import Ledger, Monitor
 from ..lives import Eviction, Job, Pod
 from ..rules import Rules

@@ -18,6 +18,7 @@ import yaml
 from schedspec.api import crds
 from schedspec.api.client import Api
 from schedspec.api.errors import RejectedError
+from schedspec.api.kinds import WORLD
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.schedulers import Adapter, Site, find
@@ -47,8 +48,8 @@ def eventually(holds: Callable[[], Any], what: str, seconds: float = 120.0) -> A
 class Production:
     """The cluster, its scheduler, and the recorder's process."""
 
-    def __init__(self, cluster: EmbeddedCluster, api: Api, folder: Path) -> None:
-        self.cluster, self.api, self.folder = cluster, api, folder
+    def __init__(self, cluster: EmbeddedCluster, api: Api, folder: Path, labels: dict[str, str]) -> None:
+        self.cluster, self.api, self.folder, self.labels = cluster, api, folder, labels
         self.recording = folder / "recording"
         self._recorder: subprocess.Popen[str] | None = None
         self._numbers = 0
@@ -61,9 +62,10 @@ class Production:
         for file in files:
             self.apply(*yaml.safe_load_all(file.read_text("utf-8")))
 
-    def node(self, name: str, cpu: int) -> None:
-        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
-        labels = {"schedspec.dev/world": "true", "kubernetes.io/hostname": name}
+    def node(self, name: str, cpu: int, **devices: str) -> None:
+        """Create a node, with the label of scenarios only if the harness tells the scheduler to require it."""
+        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110", **devices}
+        labels = {"kubernetes.io/hostname": name} | self.labels
         meta = {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels}
         self.apply(named("v1", "Node", name, metadata=meta, status={"capacity": has, "allocatable": has}))
 
@@ -97,10 +99,10 @@ class Production:
         path = f"/api/v1/namespaces/{SPACE}/pods/{pod}/binding"
         self.api.call("POST", path, body={"metadata": {"name": pod}, "target": target})
 
-    def evict(self, pod: str, message: str) -> None:
-        """Mark a pod as a victim, delete it, and wait for its end."""
+    def evict(self, pod: str, message: str, kind: str = "DisruptionTarget") -> None:
+        """Mark a pod as a victim by a condition of this kind, delete it, and wait for its end."""
         path = f"/api/v1/namespaces/{SPACE}/pods/{pod}"
-        mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+        mark = {"type": kind, "status": "True", "reason": "PreemptionByScheduler", "message": message}
         body = {"status": {"conditions": [mark]}}
         self.api.call("PATCH", f"{path}/status", body=body, content_type="application/strategic-merge-patch+json")
         self.api.delete(path, grace=1)
@@ -172,7 +174,7 @@ def production(folder: Path, name: str, policy: str) -> Iterator[Production]:
     cluster = EmbeddedCluster(Settings(kind="embedded", gang_api=name == "kube-scheduler"))
     cluster.up(lambda _: None)
     api, scheduler = Api(cluster.kubeconfig, cluster.context), None
-    made = Production(cluster, api, folder)
+    made = Production(cluster, api, folder, {WORLD: "true"} if name in ("schedspec", "volcano") else {})
     try:
         site = Site(folder, api, cluster.kubeconfig, cluster.context, cluster, None, None, 3.0, lambda _: None)
         definitions = adapter.definitions(site)
