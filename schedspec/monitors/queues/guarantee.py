@@ -54,8 +54,8 @@ class GuaranteeMonitor(Monitor):
         self._lacking: set[str] = set()
         """Dimensions of which too little was free at the last bind: each is reported once until enough is free."""
         self._cuts: list[_Cut] = []
-        self._unnamed: Amounts = {}
-        """What evictions without a named preemptor freed, and no bind has used."""
+        self._unnamed: dict[str, Amounts] = {}
+        """Node → what evictions without a named preemptor freed there, and no bind has used."""
         self._has_cards = rules.queue_plugin == CARD_PLUGIN
 
     def on_bound(self, pod: Pod) -> None:
@@ -83,28 +83,36 @@ class GuaranteeMonitor(Monitor):
             self._binds += [_Bind(pod, dimension, free, frozen, freed) for dimension in short]
 
     def _use_unnamed(self, pod: Pod) -> Amounts:
-        """Process that a bind uses what is free beyond the guarantees of other queues, and then what was freed.
+        """Process that a bind uses what was freed on its node; elsewhere, only what it lacks beyond the guarantees.
 
         Returns:
             What was freed without a named preemptor before the bind.
         """
-        before, line = self._unnamed, self.ledger.lineage(pod.job.queue)
-        for dimension in before:
-            beyond = _beyond(self.ledger.free, self.ledger.unused, line, dimension)
-            self._use(dimension, pod.requests.get(dimension, NONE), beyond)
+        self._unnamed = {node: freed for node, freed in self._unnamed.items() if node in self.ledger.nodes}
+        before, here = amounts.total(self._unnamed.values()), self._unnamed.get(pod.node, {})
+        line, ledger = self.ledger.lineage(pod.job.queue), self.ledger
+        for dimension, freed in before.items():
+            requested = pod.requests.get(dimension, NONE)
+            others = freed - min(here.get(dimension, NONE), requested)
+            beyond = _beyond(ledger.free, ledger.unused, line, dimension)
+            self._use(pod.node, dimension, freed - max(freed - requested, min(others, beyond), NONE))
         return before
 
-    def _use(self, dimension: str, used: Decimal, beyond: Decimal) -> None:
-        """Process a bind: `used` of what nobody is named for, or less if `beyond` the guarantees enough is left."""
-        freed = self._unnamed.get(dimension, NONE)
-        self._unnamed = {**self._unnamed, dimension: max(freed - used, min(freed, beyond), NONE)}
-        self._unnamed = {name: amount for name, amount in self._unnamed.items() if amount}
+    def _use(self, node: str, dimension: str, amount: Decimal) -> None:
+        """Process that this amount is used: of what was freed on a node, and then elsewhere."""
+        for name in (node, *(other for other in [*self._unnamed] if other != node)):
+            freed = self._unnamed.pop(name, {})
+            used = min(amount, freed.get(dimension, NONE))
+            amount -= used
+            left = amounts.minus(freed, {dimension: used})
+            if any(left.values()):
+                self._unnamed[name] = left
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
         """Compare what the victim's queue and its ancestors hold with their guarantees."""
         ledger = self.ledger
-        if not eviction.preemptors:
-            self._unnamed = amounts.total((self._unnamed, pod.requests))
+        if not eviction.preemptors and pod.node:
+            self._unnamed[pod.node] = amounts.total((self._unnamed.get(pod.node, {}), pod.requests))
         if eviction.action != "reclaim" or not ledger.keeps_guarantees:
             return
         preemptors = [ledger.jobs[name] for name in eviction.preemptors if name in ledger.jobs]
@@ -166,9 +174,10 @@ class GuaranteeMonitor(Monitor):
         name = bind.dimension
         freed = amounts.total((bind.freed, later, self._reserved(bind.pod.job.queue))).get(name, NONE)
         missing = max(bind.pod.requests[name] - freed, NONE)
-        is_enough = missing <= self._unnamed.get(name, NONE)  # those that were written later
-        self._use(name, missing, _beyond(left, unused, self.ledger.lineage(bind.pod.job.queue), name))
-        return is_enough
+        unnamed = amounts.total(self._unnamed.values()).get(name, NONE)  # with victims that were written later
+        beyond = _beyond(left, unused, self.ledger.lineage(bind.pod.job.queue), name)
+        self._use(bind.pod.node, name, unnamed - max(unnamed - missing, min(unnamed, beyond), NONE))
+        return missing <= unnamed
 
     def _reserved(self, queue: str) -> Amounts:
         """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""

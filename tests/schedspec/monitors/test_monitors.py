@@ -140,6 +140,22 @@ def test_what_is_freed_for_nobody_who_is_named_is_used_once(
     assert ("guarantee" in findings(history)) == is_beyond
 
 
+@pytest.mark.parametrize(("node", "found"), [("n1", ["guarantee"]), ("n2", [])])
+def test_a_bind_uses_what_was_freed_on_its_node_though_more_is_free(node: str, found: list[str]) -> None:
+    history = three_queues()
+    history.node("n2", cpu="9")
+    for name in "abc":
+        history.queue(name)
+    history.bind("of-a-0", "of-a", "n1", "3")
+    history.evict("of-a-0", "evicted")
+    history.bind("of-b-0", "of-b", node, "3")
+    history.queue("c", guarantee={"resource": {"cpu": "14"}})
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    history.bind("of-a-1", "of-a", "n1", "2")
+    assert findings(history) == found
+
+
 @pytest.mark.parametrize(("victims", "found"), [(1, []), (0, ["guarantee"])])
 def test_pods_that_the_same_decision_evicts_have_freed_their_quota(victims: int, found: list[str]) -> None:
     """The decision evicts for the third queue. Its binds may be written before its evictions."""
