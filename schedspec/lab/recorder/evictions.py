@@ -21,6 +21,7 @@ from ...observe.history import Object, Version
 from ...report import course
 from ...report.objects import Queues
 from ...scheduler.inputs import Gap
+from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
 from ...schedulers import Adapter
 
@@ -226,7 +227,7 @@ def about(pod: str, evictions: Sequence[Eviction]) -> str:
     sentences += _chain(last, evictions)
     if last.preemptor_job:
         sentences.append(_pair(last.job, last.preemptor_job, evictions))
-    return " ".join(sentences)
+    return one_line(" ".join(sentences))
 
 
 def between(evictions: Sequence[Eviction], since: float, until: float) -> list[str]:
@@ -243,7 +244,7 @@ def between(evictions: Sequence[Eviction], since: float, until: float) -> list[s
         back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
         also = f"; in return, {_pods(back)} the other way round" if back else ""
         lines.append(f"{first.time} {_pods(len(found))} of {first.job}{_of(first.queue)} for {who}{inferred}{also}")
-    return lines
+    return [*map(one_line, lines)]
 
 
 def _pods(number: int) -> str:

@@ -19,6 +19,7 @@ from ...monitors.reading import key_of, read
 from ...observe import view
 from ...observe.history import Object, Version
 from ...scheduler.inputs import Gap
+from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import seconds, timestamp
 from ...schedulers import Adapter
 from .evictions import Eviction, Evictions, begun_ledger
@@ -58,9 +59,9 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """The finding in one line."""
+        """The finding in one line, whatever a tenant wrote into its objects."""
         queue = f" (queue {self.queue})" if self.queue else ""
-        return f"{self.time} {self.monitor}: {self.about}{queue}: {self.text}"
+        return one_line(f"{self.time} {self.monitor}: {self.about}{queue}: {self.text}")
 
 
 class Judge:
