@@ -65,6 +65,8 @@ class Evictions:
         """Number of the acts whose evictions were passed on."""
         self._named: dict[str, tuple[float, Object]] = {}
         """Uid of a victim → time and event that names its preemptor, the oldest first."""
+        self._gone: dict[str, tuple[float, str]] = {}
+        """Uid of a deleted PodGroup or Workload → time and key, the oldest first."""
         self.begin(Ledger(Rules("")), {})
 
     def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
@@ -79,6 +81,10 @@ class Evictions:
         """Note a version before the ledger processes it."""
         if version.ref.kind != Kind.EVENT:
             self._queues.see(version.ref, version.object)
+            if version.change == "gone" and version.ref.kind in view.QUEUED:
+                self._gone[str(version.object["metadata"].get("uid"))] = version.at, key_of(version.object)
+                while next(iter(self._gone.values()))[0] < version.at - 2 * NEXT:
+                    del self._gone[next(iter(self._gone))]
         else:
             event = version.object
             by_pod = _BY_POD.search(str(event.get("message") or ""))
@@ -147,6 +153,9 @@ class Evictions:
         for key, job in self._ledger.jobs.items() if named else ():
             if any(group["metadata"].get("uid") == named[1] for group in job.groups.values()):  # type: ignore[index]
                 return key, key, False
+        if named and named[1] in self._gone:  # its job may be over before its victims are explained
+            key = self._gone[named[1]][1]
+            return key, key, False
         found = next((other.pod for other in acts if other.uid == told.preemptor_uid and other.eviction is None), None)
         if found is None:
             return "", "", True

@@ -178,10 +178,10 @@ def _queues_of_plants(scheduler: str) -> Iterator[Object]:
 # ---------------------------------------------------------------------------------------------------------- afterwards
 
 
-def judged(recording: Path) -> list[Finding]:
+def judged(recording: Path, *, off: Sequence[str] = ()) -> list[Finding]:
     """Return all findings in a recording."""
     found: list[Finding] = []
-    judge = Judge(found.append)
+    judge = Judge(found.append, off)
     VersionReader(judge).read_all(inputs_over_time(recording))
     judge.end(float("inf"))
     return found

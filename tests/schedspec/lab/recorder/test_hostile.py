@@ -1,4 +1,4 @@
-"""A hostile tenant's objects neither stop the recorder, nor fill its folder, nor run anything in pages and terminals."""
+"""A hostile tenant neither stops the recorder, nor fills its folder, nor runs anything in pages and terminals."""
 
 from __future__ import annotations
 

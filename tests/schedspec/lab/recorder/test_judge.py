@@ -11,15 +11,8 @@ import pytest
 from schedspec.lab.recorder.judge import Finding, Judge
 from schedspec.lab.recorder.versions import VersionReader
 from schedspec.virtual.state.over_time import inputs_over_time
+from tests.schedspec.lab.recorder.nights import judged
 from tests.schedspec.lab.recorder.recorded_cluster import SPACE, RecordedCluster, recorded
-
-
-def judged(folder: Path, *, off: tuple[str, ...] = ()) -> list[Finding]:
-    found: list[Finding] = []
-    judge = Judge(found.append, off)
-    VersionReader(judge).read_all(inputs_over_time(folder))
-    judge.end(float("inf"))
-    return found
 
 
 def needless(cluster: RecordedCluster) -> str:
