@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from benchmarks.fidelity.teams import CARDS_OF_NODE, GPU, REQUESTED, SPACE, Job, KueueTeam, VolcanoTeam, named
 from schedspec.lab.recorder.evictions import Eviction, EvictionReader
 from schedspec.lab.recorder.judge import Finding, Judge
 from schedspec.lab.recorder.versions import VersionReader
 from schedspec.virtual.state.over_time import inputs_over_time
-from tests.schedspec.lab.recorder.plants import PLANTS, QUEUE, Planted
+from tests.schedspec.lab.recorder.plants import DEVICE, PLANTS, QUEUE, Planted
 from tests.schedspec.lab.recorder.production import Object, Production, production
+from tests.support.teams import CARDS_OF_NODE, GPU, REQUESTED, SPACE, Job, KueueTeam, VolcanoTeam, named
 
 OUT = Path(__file__).parents[4] / "benchmarks" / "out" / "nights"
 NODES = 6
@@ -148,7 +148,7 @@ def night(scheduler: str, minutes: float, folder: Path, *, is_planted: bool, see
         for number in range(team.nodes):
             cluster.node(f"n{number:02}", 64, **{GPU: str(CARDS_OF_NODE)})
         for number in range(1, 4):
-            cluster.node(f"p{number}", 8)
+            cluster.node(f"p{number}", 8, **({DEVICE: "8"} if number == 1 else {}))
         cluster.apply(*team.setup(), *_queues_of_plants(scheduler))
         cluster.record(*(["--policy", str(policy)] if scheduler == "volcano" else []), "--judge")
         load, began = Load(cluster, team, rng), time.monotonic()
@@ -166,7 +166,7 @@ def night(scheduler: str, minutes: float, folder: Path, *, is_planted: bool, see
 def _queues_of_plants(scheduler: str) -> Iterator[Object]:
     if scheduler == "volcano":
         for name in ("online", "batch"):
-            spec = {"weight": 1, "deserved": {"cpu": "4"}, "reclaimable": True}
+            spec = {"weight": 1, "deserved": {"cpu": "4", DEVICE: "4"}, "reclaimable": True}
             yield named("scheduling.volcano.sh/v1beta1", "Queue", name, spec=spec)
     if scheduler == "kueue":
         flavors = [{"name": "gpu", "resources": [{"name": "cpu", "nominalQuota": "24"}]}]

@@ -1,6 +1,8 @@
 """Incidents that a test plants in a production: it binds and evicts its own pods, as a faulty scheduler would.
 
-The pods request cpu of nodes that the load does not use, so that a plant and the load cannot disturb each other.
+Two incidents are Volcano's own: where its rules permit them, its scheduler is given the occasion.
+
+The pods request what the load does not use, so that a plant and the load cannot disturb each other.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from tests.schedspec.lab.recorder.production import SPACE, Production, eventuall
 BY_TEST = {"scheduler": "planted"}
 """Pods that the scheduler leaves to the test."""
 KUEUE = "kueue.x-k8s.io/v1beta2"
+DEVICE = "example.com/device"
+"""A resource that one node has, 8 of it."""
 QUEUE = "planted"
 """The ClusterQueue of Kueue's planted work, and its LocalQueue."""
 
@@ -32,6 +36,8 @@ class Planted:
     """The job of the victim; empty if nothing is evicted."""
     preemptor: str = ""
     is_inferred: bool = False
+    because: str = ""
+    """The argument of `reduce --because`; empty if the scheduler does not do it by itself: then no feature shows it."""
 
     def is_found_by(self, finding: Finding) -> bool:
         """Whether a finding is this incident."""
@@ -43,8 +49,7 @@ Plant = Callable[[Production], Planted]
 
 def hopeless(cluster: Production) -> Planted:
     """Create a pod that waits for a resource that nobody has."""
-    container = {"name": "work", "image": "work", "resources": {"requests": {"cpu": "1"}}}
-    cluster.pod("hopeless-0", 1, nodeSelector={"rack": "nowhere"}, containers=[container])
+    cluster.pod("hopeless-0", 1, "example.com/fpga")
     return Planted("hopeless-wait", f"{SPACE}/hopeless")
 
 
@@ -105,6 +110,49 @@ def free_cpu(cluster: Production) -> int:
     pods = [pod for pod in cluster.api.call("GET", "/api/v1/pods")["items"] if pod["spec"].get("nodeName")]
     held = [box["resources"].get("requests", {}).get("cpu", "0") for pod in pods for box in pod["spec"]["containers"]]
     return sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes) - sum(map(int, held))
+
+
+# ------------------------------------------------------------------------------------------------------------- Volcano
+
+
+def hopeless_group(cluster: Production) -> Planted:
+    """Create a PodGroup whose pod waits for a resource that nobody has."""
+    cluster.group("hopeless", "online")
+    cluster.pod("hopeless-0", 1, "example.com/fpga", group="hopeless")
+    return Planted("hopeless-wait", f"{SPACE}/hopeless", because=f"job {SPACE}/hopeless waits")
+
+
+def three_for_two(cluster: Production) -> Planted:
+    """Let Volcano reclaim 3 of 8 devices, of which one is idle: it evicts three pods of one device, and two suffice."""
+    cluster.group("spared", "batch")
+    for number in range(7):
+        cluster.pod(f"spared-{number}", 1, DEVICE, group="spared")
+    cluster.runs(*(f"spared-{number}" for number in range(7)))
+    cluster.group("wants", "online")
+    cluster.pod("wants-0", 3, DEVICE, group="wants")
+    cluster.runs("wants-0")
+    because = "monitor needless-eviction"
+    return Planted(because.split()[1], f"{SPACE}/spared", f"{SPACE}/spared", f"{SPACE}/wants", True, because)
+
+
+def two_into_the_guarantee_of_a_third(cluster: Production) -> Planted:
+    """Guarantee half of the devices to a queue; Volcano checks each of two others for itself (volcano#4996)."""
+    pods = f"/api/v1/namespaces/{SPACE}/pods"
+    for name in ("wants-0", *(f"spared-{number}" for number in range(7))):
+        if cluster.find(f"{pods}/{name}"):
+            cluster.api.delete(f"{pods}/{name}", grace=1)
+    eventually(lambda: not any(map(cluster.node_of, ("wants-0", "spared-0", "spared-6"))), "the devices are free")
+    amounts = {DEVICE: "4"}
+    spec = {"weight": 1, "guarantee": {"resource": amounts}, "deserved": amounts}
+    cluster.apply(named("scheduling.volcano.sh/v1beta1", "Queue", "safe", spec=spec))
+    is_recorded = lambda: "safe" in read_state(cluster.recording).objects["Queue"]  # noqa: E731
+    eventually(is_recorded, "the guarantee is recorded")
+    time.sleep(LATELY)  # for so long the scheduler may not have seen the guarantee
+    for queue in ("online", "batch"):
+        cluster.group(f"greedy-{queue}", queue)
+        cluster.pod(f"greedy-{queue}-0", 4, DEVICE, group=f"greedy-{queue}")
+        cluster.runs(f"greedy-{queue}-0")
+    return Planted("guarantee", f"{SPACE}/greedy", because="monitor guarantee")
 
 
 # ------------------------------------------------------------------------------------------------------ kube-scheduler
@@ -193,7 +241,7 @@ def ping_pong_of_workloads(cluster: Production) -> Planted:
 
 PLANTS: Mapping[str, tuple[Plant, ...]] = {
     "schedspec": (hopeless, needless, in_part, ping_pong, guarantee),
-    "volcano": (hopeless, needless, in_part, ping_pong, guarantee),
+    "volcano": (hopeless_group, three_for_two, in_part, ping_pong, two_into_the_guarantee_of_a_third),
     "kube-scheduler": (hopeless, ping_pong_of_pods),
     "kueue": (hopeless, needless_workload, ping_pong_of_workloads),
 }

@@ -48,8 +48,8 @@ def eventually(holds: Callable[[], Any], what: str, seconds: float = 120.0) -> A
 class Production:
     """The cluster, its scheduler, and the recorder's process."""
 
-    def __init__(self, cluster: EmbeddedCluster, api: Api, folder: Path, labels: dict[str, str]) -> None:
-        self.cluster, self.api, self.folder, self.labels = cluster, api, folder, labels
+    def __init__(self, cluster: EmbeddedCluster, api: Api, folder: Path) -> None:
+        self.cluster, self.api, self.folder = cluster, api, folder
         self.recording = folder / "recording"
         self._recorder: subprocess.Popen[str] | None = None
         self._numbers = 0
@@ -63,15 +63,25 @@ class Production:
             self.apply(*yaml.safe_load_all(file.read_text("utf-8")))
 
     def node(self, name: str, cpu: int, **devices: str) -> None:
-        """Create a node, with the label of scenarios only if the harness tells the scheduler to require it."""
+        """Create a node that the harness lets its schedulers use."""
         has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110", **devices}
-        labels = {"kubernetes.io/hostname": name} | self.labels
+        labels = {WORLD: "true", "kubernetes.io/hostname": name}
         meta = {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels}
         self.apply(named("v1", "Node", name, metadata=meta, status={"capacity": has, "allocatable": has}))
 
-    def pod(self, name: str, cpu: int, *, group: str = "", scheduler: str = "schedspec", **spec: Any) -> None:
+    def pod(
+        self,
+        name: str,
+        number: int,
+        resource: str = "cpu",
+        *,
+        group: str = "",
+        scheduler: str = "schedspec",
+        **spec: Any,
+    ) -> None:
         meta = {"annotations": {"scheduling.k8s.io/group-name": group} if group else {}}
-        container = {"name": "work", "image": "work", "resources": {"requests": {"cpu": str(cpu)}}}
+        amounts = {resource: str(number)}
+        container = {"name": "work", "image": "work", "resources": {"requests": amounts, "limits": amounts}}
         body = {"containers": [container], "schedulerName": scheduler, "terminationGracePeriodSeconds": 1, **spec}
         self.apply(named("v1", "Pod", name, SPACE, metadata=meta, spec=body))
 
@@ -174,7 +184,7 @@ def production(folder: Path, name: str, policy: str) -> Iterator[Production]:
     cluster = EmbeddedCluster(Settings(kind="embedded", gang_api=name == "kube-scheduler"))
     cluster.up(lambda _: None)
     api, scheduler = Api(cluster.kubeconfig, cluster.context), None
-    made = Production(cluster, api, folder, {WORLD: "true"} if name in ("schedspec", "volcano") else {})
+    made = Production(cluster, api, folder)
     try:
         site = Site(folder, api, cluster.kubeconfig, cluster.context, cluster, None, None, 3.0, lambda _: None)
         definitions = adapter.definitions(site)

@@ -16,7 +16,7 @@ from schedspec.virtual.state import read_state
 from schedspec.virtual.state.over_time import inputs_over_time, segments_over_time
 from tests.schedspec.lab.recorder.nights import evictions, judged
 from tests.schedspec.lab.recorder.recorded_cluster import RecordedCluster, recorded
-from tests.soak.hostile import ATTACKS
+from tests.support.hostile import ATTACKS
 
 MOST = 4 << 20
 """Bytes that the folder may have."""
