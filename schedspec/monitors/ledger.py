@@ -61,9 +61,8 @@ class Monitor:
     def find(self, text: str, pod: Pod, eviction: Eviction | None = None) -> None:
         """Report a violation by the bind of a pod, or by its eviction."""
         act = eviction or Eviction("", "", "", (), self.ledger.at, pod.bound, self.ledger.cycle)
-        found = Violation(
-            self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, act.cycle, act.action, act.message
-        )
+        why = (act.cycle, act.action, act.message)
+        found = Violation(self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, *why, pod.key)
         self.ledger.found.append(found)
 
 

@@ -28,6 +28,8 @@ class Violation:
     action: str = ""
     reason: str = ""
     """The scheduler's own reason for an eviction."""
+    pod: str = ""
+    """Key of the pod; empty if it is about a PodGroup."""
 
 
 @dataclass(slots=True, eq=False)

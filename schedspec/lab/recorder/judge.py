@@ -127,12 +127,8 @@ class Judge:
         found = self._ledger.found
         for violation in found:
             if violation.time <= until:
-                self._tell(violation, self._about(violation))
+                self._tell(violation, violation.pod or violation.about)
         found.clear()
-
-    def _about(self, violation: Violation) -> str:
-        namespace, _, _ = violation.job.rpartition("/")
-        return violation.about if "/" in violation.about or not namespace else f"{namespace}/{violation.about}"
 
     def _tell(self, found: Violation, about: str) -> None:
         if found.time < self._since:

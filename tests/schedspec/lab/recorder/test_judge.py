@@ -194,6 +194,13 @@ def test_the_same_is_found_while_it_happens_and_afterwards(tmp_path: Path) -> No
     assert sorted(map(str, live)) == sorted(map(str, judged(tmp_path)))
 
 
+def test_a_pod_without_a_group_is_named_with_its_namespace(tmp_path: Path) -> None:
+    with recorded(tmp_path) as cluster:
+        cluster.runs("alone-0", "", "n1", 5)
+        cluster.runs("alone-1", "", "n1", 5)
+    assert [(one.monitor, one.about) for one in judged(tmp_path)] == [("node", "team/alone-1")]
+
+
 def test_a_rule_that_is_left_out_finds_nothing(tmp_path: Path) -> None:
     with recorded(tmp_path) as cluster:
         hopeless(cluster)
