@@ -37,7 +37,7 @@ PARTS := lint test-unit test-embedded test-faults features features-simulated fe
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-recorder bench-simulation fidelity clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-recorder bench-simulation fidelity nights clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -169,6 +169,9 @@ bench-plan: .venv/.locked ## a plan of 5,000 nodes and 50,000 pods, in seconds
 
 fidelity: .venv/.locked ## does what the twin foretells happen? 40 states each of Kueue and Volcano; an interrupted run continues (hours)
 	$(BIN)/python -m benchmarks.fidelity
+
+nights: .venv/.locked ## nights of Volcano, Kueue and kube-scheduler, recorded and judged; an interrupted run continues (hours)
+	$(BIN)/python -m tests.schedspec.lab.recorder.nights
 
 bench-live: .venv/.locked ## figures of the live scheduler, beside bare loops and kube-scheduler
 	$(BIN)/python -m benchmarks.live

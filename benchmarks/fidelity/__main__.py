@@ -22,10 +22,10 @@ from typing import Any
 
 from benchmarks.fidelity import judge
 from benchmarks.fidelity.production import Production, running
-from benchmarks.fidelity.teams import CARDS_OF_NODE, MOST_PODS, QUEUES, REQUESTED, TEAMS, Change, Job, Team
 from schedspec.lab.plan import Plan, Request, Side, make_plan
 from schedspec.lab.twin import Choice
 from schedspec.virtual.state import State
+from tests.support.teams import CARDS_OF_NODE, MOST_PODS, QUEUES, REQUESTED, TEAMS, Change, Job, Team
 
 OUT = Path(__file__).parents[1] / "out" / "fidelity"
 _ENDS = 0.25

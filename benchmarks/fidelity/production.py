@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.fidelity.teams import SPACE, Change, Object, Team, named, node
 from schedspec.api import crds
 from schedspec.api.client import Api
 from schedspec.api.kinds import Kind
@@ -29,6 +28,7 @@ from schedspec.schedulers import Adapter, Scheduler, Site, find
 from schedspec.virtual.state import State, read_state
 from schedspec.virtual.state.dump import take_state, write_state
 from tests.support.live.api_objects import client_of
+from tests.support.teams import SPACE, Change, Object, Team, named, node
 
 _WATCHED = (Kind.POD, Kind.PODGROUP, Kind.WORKLOAD)
 _SILENCES = 2

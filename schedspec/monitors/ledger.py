@@ -61,9 +61,8 @@ class Monitor:
     def find(self, text: str, pod: Pod, eviction: Eviction | None = None) -> None:
         """Report a violation by the bind of a pod, or by its eviction."""
         act = eviction or Eviction("", "", "", (), self.ledger.at, pod.bound, self.ledger.cycle)
-        found = Violation(
-            self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, act.cycle, act.action, act.message
-        )
+        why = (act.cycle, act.action, act.message)
+        found = Violation(self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, *why, pod.key)
         self.ledger.found.append(found)
 
 
@@ -100,11 +99,10 @@ class Ledger:
         self.free: Amounts = {}
         """Amounts on all nodes that no queue holds."""
         self.queues: dict[str, QueueSpec] = {}
+        self.quotas: dict[tuple[Kind, str], Object] = {}  # the ClusterQueues and Cohorts of Kueue
         self.keeps_guarantees = False
         """Whether the policy keeps the guarantees of queues, and a queue has one."""
         self.sums = QueueSums(is_tree=rules.is_tree)
-        self.unnamed: Amounts = {}
-        """The requests of all pods evicted without a named preemptor."""
         self.changes = Changes()
         self.victims: list[Pod] = []
         """The victims of this moment."""
@@ -190,6 +188,14 @@ class Ledger:
         self.keeps_guarantees = self.rules.keeps_guarantees and any(it.guarantee for it in self.queues.values())
         self.changes.of_cluster = self.number = self.number + 1
         self.sums.put(name, after.parent if after is not None else "")
+
+    def see_quota(self, kind: Kind, name: str, quota: Object | None) -> None:
+        """Process a version of a ClusterQueue or a Cohort; None if it is gone."""
+        before = self.quotas.pop((kind, name), None)
+        if quota is not None:
+            self.quotas[kind, name] = quota
+        if (before or {}).get("spec") != (quota or {}).get("spec"):
+            self.changes.of_cluster = self.number = self.number + 1
 
     def see_group(self, kind: Kind, key: str, group: Object | None) -> None:
         """Process a version of a PodGroup or a Workload; None if it is gone."""
@@ -284,8 +290,6 @@ class Ledger:
         if not self.counts_binds:
             return
         job.bound = self.number
-        if self.unnamed:
-            job.taken = amounts.total((job.taken, pod.requests))
         self._notify("on_bound", pod)
         if job.freed:
             left = {name: amount - pod.requests.get(name, NONE) for name, amount in job.freed.items()}
@@ -309,8 +313,6 @@ class Ledger:
             if (preemptor := self.jobs.get(name)) is not None:
                 preemptor.claimed = number
                 preemptor.freed = amounts.total((preemptor.freed, pod.requests))
-        if not preemptors:
-            self.unnamed = amounts.total((self.unnamed, pod.requests))
         self._notify("on_evicted", pod, eviction)
 
     def lose_pod(self, key: str) -> None:

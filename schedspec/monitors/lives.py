@@ -28,6 +28,8 @@ class Violation:
     action: str = ""
     reason: str = ""
     """The scheduler's own reason for an eviction."""
+    pod: str = ""
+    """Key of the pod; empty if it is about a PodGroup."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,8 +68,6 @@ class Job:
     """Number of the last eviction for this job in the ledger; 0 if there was none."""
     freed: Amounts = field(default_factory=dict)
     """The requests of pods evicted for this job, minus those of its pods bound since."""
-    taken: Amounts = field(default_factory=dict)
-    """The requests of its pods bound since the first eviction without a named preemptor."""
     bound: int = 0
     """Number of its last bind in the ledger, and the same for its other acts; 0 if there was none."""
     evicted: int = 0

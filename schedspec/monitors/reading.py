@@ -44,6 +44,8 @@ def read(ledger: Ledger, seen: Version) -> None:
         ledger.see_node(seen.ref.name, obj)
     elif kind == Kind.QUEUE:
         ledger.see_queue(seen.ref.name, obj)
+    elif kind in (Kind.CLUSTERQUEUE, Kind.COHORT):
+        ledger.see_quota(kind, seen.ref.name, obj)
     elif kind in _GROUPS:
         ledger.see_group(kind, key_of(seen.object), obj)
 

@@ -54,9 +54,6 @@ class KubeScheduler(Adapter):
         Capability.KUEUE_QUEUES: "it has no queues",
         Capability.NODE_ORDER: "its policy is a configuration file of its own",
     }
-    monitors_off: ClassVar[Mapping[str, str]] = {
-        "needless-eviction": "it evicts a gang as a whole if the gang requires that; the monitor reads the policy"
-    }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("kube_scheduler_known.yaml")
 
     def version(self, site: Site) -> str:

@@ -21,7 +21,7 @@ from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTO
 from schedspec.scheduler.kube import PODS, ApiError, Client, Conflict, KubeError, NotFound, Patch
 from schedspec.scheduler.kube.resource import Resource
 from schedspec.scheduler.model.objects import ObjectMeta
-from tests.soak.hostile import ATTACKS, BYSTANDER, OF_VICTIM, Body
+from tests.support.hostile import ATTACKS, BYSTANDER, OF_VICTIM, Body
 from tests.support.live.api_objects import client_of, each
 
 _WIDTH = 8

@@ -4,7 +4,7 @@ python -m tests.soak.attacks [NAME]... [--scale N] [--nodes N] [--load N]
 
 The rows are those of the table in docs/operating.md:
 
-1. Objects that a tenant creates (`tests.soak.hostile`).
+1. Objects that a tenant creates (`tests.support.hostile`).
 2. Other disturbances: other writers, silent watches, bad policy files (`tests.soak.interference`).
 3. Attacks on programs that run without a scheduler, and on the manifests. Only their tests run.
 
@@ -36,9 +36,9 @@ from schedspec.scheduler.kube import NAMESPACES, PODGROUPS, PODS, Client
 from schedspec.scheduler.kube.reflector import SILENCE
 from schedspec.scheduler.model.objects import Pod
 from tests.soak.attacker import remove
-from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
 from tests.soak.victim import Victim
+from tests.support.hostile import ATTACKS
 from tests.support.live.api_objects import ROOT, client_of, fresh_cluster, pod_body, prepare, queue
 from tests.support.live.busy import busy as busy_machine
 from tests.support.live.proxy import between

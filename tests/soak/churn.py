@@ -48,9 +48,9 @@ from schedspec.scheduler.model.objects import ObjectMeta
 from schedspec.scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
 from tests.soak.figures import Pause, Start, growth
-from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
 from tests.soak.victim import Victim
+from tests.support.hostile import ATTACKS
 from tests.support.live.api_objects import ROOT, apply_crds, client_of, pod_body, queue, settled_node
 from tests.support.live.scheduler_process import Scheduler, until_quiescent
 from tests.support.live.status_queries import eventually

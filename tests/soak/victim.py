@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schedspec.scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from schedspec.scheduler.kube import PODS, Client
-from tests.soak.hostile import VICTIM
+from tests.support.hostile import VICTIM
 from tests.support.live.status_queries import eventually
 
 

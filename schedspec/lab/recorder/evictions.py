@@ -21,6 +21,7 @@ from ...observe.history import Object, Version
 from ...report import course
 from ...report.objects import Queues
 from ...scheduler.inputs import Gap
+from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
 from ...schedulers import Adapter
 
@@ -64,6 +65,8 @@ class Evictions:
         """Number of the acts whose evictions were passed on."""
         self._named: dict[str, tuple[float, Object]] = {}
         """Uid of a victim → time and event that names its preemptor, the oldest first."""
+        self._gone: dict[str, tuple[float, str]] = {}
+        """Uid of a deleted PodGroup or Workload → time and key, the oldest first."""
         self.begin(Ledger(Rules("")), {})
 
     def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
@@ -78,6 +81,10 @@ class Evictions:
         """Note a version before the ledger processes it."""
         if version.ref.kind != Kind.EVENT:
             self._queues.see(version.ref, version.object)
+            if version.change == "gone" and version.ref.kind in view.QUEUED:
+                self._gone[str(version.object["metadata"].get("uid"))] = version.at, key_of(version.object)
+                while next(iter(self._gone.values()))[0] < version.at - 2 * NEXT:
+                    del self._gone[next(iter(self._gone))]
         else:
             event = version.object
             by_pod = _BY_POD.search(str(event.get("message") or ""))
@@ -146,6 +153,9 @@ class Evictions:
         for key, job in self._ledger.jobs.items() if named else ():
             if any(group["metadata"].get("uid") == named[1] for group in job.groups.values()):  # type: ignore[index]
                 return key, key, False
+        if named and named[1] in self._gone:  # its job may be over before its victims are explained
+            key = self._gone[named[1]][1]
+            return key, key, False
         found = next((other.pod for other in acts if other.uid == told.preemptor_uid and other.eviction is None), None)
         if found is None:
             return "", "", True
@@ -226,7 +236,7 @@ def about(pod: str, evictions: Sequence[Eviction]) -> str:
     sentences += _chain(last, evictions)
     if last.preemptor_job:
         sentences.append(_pair(last.job, last.preemptor_job, evictions))
-    return " ".join(sentences)
+    return one_line(" ".join(sentences))
 
 
 def between(evictions: Sequence[Eviction], since: float, until: float) -> list[str]:
@@ -243,7 +253,7 @@ def between(evictions: Sequence[Eviction], since: float, until: float) -> list[s
         back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
         also = f"; in return, {_pods(back)} the other way round" if back else ""
         lines.append(f"{first.time} {_pods(len(found))} of {first.job}{_of(first.queue)} for {who}{inferred}{also}")
-    return lines
+    return [*map(one_line, lines)]
 
 
 def _pods(number: int) -> str:

@@ -19,6 +19,7 @@ from ...monitors.reading import key_of, read
 from ...observe import view
 from ...observe.history import Object, Version
 from ...scheduler.inputs import Gap
+from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import seconds, timestamp
 from ...schedulers import Adapter
 from .evictions import Eviction, Evictions, begun_ledger
@@ -58,9 +59,9 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """The finding in one line."""
+        """The finding in one line, whatever a tenant wrote into its objects."""
         queue = f" (queue {self.queue})" if self.queue else ""
-        return f"{self.time} {self.monitor}: {self.about}{queue}: {self.text}"
+        return one_line(f"{self.time} {self.monitor}: {self.about}{queue}: {self.text}")
 
 
 class Judge:
@@ -126,12 +127,8 @@ class Judge:
         found = self._ledger.found
         for violation in found:
             if violation.time <= until:
-                self._tell(violation, self._about(violation))
+                self._tell(violation, violation.pod or violation.about)
         found.clear()
-
-    def _about(self, violation: Violation) -> str:
-        namespace, _, _ = violation.job.rpartition("/")
-        return violation.about if "/" in violation.about or not namespace else f"{namespace}/{violation.about}"
 
     def _tell(self, found: Violation, about: str) -> None:
         if found.time < self._since:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...api.kinds import Kind
 from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
 from ..ledger import SWITCHES, Ledger, Monitor
@@ -97,8 +98,8 @@ class NeedlessMonitor(Monitor):
         """Job → victims that could have stayed unless its waiting pods need their nodes."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Begin to watch a victim."""
-        if not pod.node:
+        """Begin to watch a victim, unless it is of a gang of Kubernetes, whose own mode says what goes together."""
+        if not pod.node or pod.job.groups.keys() & {Kind.GANG, Kind.GANG_ALPHA}:
             return
         job, key = pod.job, (pod.job.key or pod.uid, eviction.cause)
         unit = self._units.get(key)

@@ -2,9 +2,10 @@
 
 Kueue admits and evicts a Workload as a whole and counts quota, not nodes. An eviction was needless if, once the
 preemptor runs, the evicted Workload would still fit beside all running pods: within the total of the nodes, within the
-capability of its queue and of the queue's ancestors, and with the guarantees of the other queues kept free. If other
+quotas of its ClusterQueue and cohorts where these are known, within the capability of its queue and of the queue's
+ancestors, and with the guarantees of the other queues kept free. If other
 preemptors have evicted by then, they must run too, because the capacity of their victims is not free. The monitor does
-not judge if another pod ended or the nodes changed meanwhile.
+not judge if another pod ended, or nodes, queues or quotas changed meanwhile.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import re
 from dataclasses import dataclass, field
 
 from ...api.kinds import Kind
-from .. import amounts
-from ..amounts import NONE, Amounts
+from .. import amounts, quotas
+from ..amounts import NONE
 from ..ledger import Ledger, Monitor
 from ..lives import Eviction, Job, Pod
 from ..rules import Rules
@@ -29,8 +30,8 @@ class _Preemption:
     job: Job
     preemptor: Job
     eviction: Eviction
-    total: Amounts
-    """The total of the nodes at the first eviction."""
+    admission: quotas.Admission | None
+    """What the Workload used when it was evicted."""
     pods: list[Pod] = field(default_factory=list)
     is_served: bool = False
     is_disturbed: bool = False
@@ -58,7 +59,8 @@ class NeedlessWorkloadMonitor(Monitor):
             preemptor = next((job for job, uid in uids if uid == named[1]), None)
             if preemptor is None:
                 return
-            found = _Preemption(pod.job, preemptor, eviction, self._total())
+            admission = quotas.admission_of(pod.job.groups[Kind.WORKLOAD])
+            found = _Preemption(pod.job, preemptor, eviction, admission)
             self._open[pod.job.key, named[1]] = found
         found.pods.append(pod)
 
@@ -78,16 +80,16 @@ class NeedlessWorkloadMonitor(Monitor):
         if not mine or not all(found.is_served for found in self._open.values()):
             return
         for found in self._open.values():
-            if not found.is_disturbed and found.total == self._total() and self._fits(found):
+            is_changed = self.ledger.changes.of_cluster > found.eviction.number
+            if not found.is_disturbed and not is_changed and self._fits(found):
                 text = f"Workload {found.job.key} was evicted although its quota was free beside everything that runs"
                 self.find(text, found.pods[0], found.eviction)
         self._open.clear()
 
-    def _total(self) -> Amounts:
-        return amounts.of_world(self.ledger.nodes.values())
-
     def _fits(self, found: _Preemption) -> bool:
         ledger, unit = self.ledger, amounts.total(pod.requests for pod in found.pods)
+        if ledger.quotas and not self._has_quota(found):
+            return False
         own = amounts.total(pod.requests for pod in found.job.pods.values() if pod.keeps)
         freed, kin = {name for name, amount in unit.items() if amount > 0}, ledger.lineage(found.job.queue)
         for name in kin:
@@ -100,4 +102,14 @@ class NeedlessWorkloadMonitor(Monitor):
             if name not in kin
         ]
         beside = amounts.total(pod.requests for pod in ledger.pods.values() if pod.keeps and pod.job is not found.job)
-        return not amounts.above(amounts.total([beside, unit, *unmet]), self._total(), freed)
+        return not amounts.above(amounts.total([beside, unit, *unmet]), amounts.of_world(ledger.nodes.values()), freed)
+
+    def _has_quota(self, found: _Preemption) -> bool:
+        others = (
+            job.groups[Kind.WORKLOAD]
+            for job in self.ledger.jobs.values()
+            if job is not found.job and Kind.WORKLOAD in job.groups
+        )
+        held = (quotas.admission_of(workload) for workload in others if quotas.counts(workload))
+        admission = found.admission
+        return admission is not None and quotas.is_free(admission, filter(None, held), self.ledger.quotas)

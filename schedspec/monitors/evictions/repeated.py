@@ -5,7 +5,8 @@ new cause has two parts. First, the preemptor has lost the capacity, but not to 
 its pods. Second, something changed from outside in between (a node, a queue, another job, a pod that ended by itself),
 or a third job evicted the preemptor for the first time and kept the capacity. Only the first time counts, because jobs
 that evict each other in turn would otherwise excuse each other. If the victim's own job took the capacity, the cause
-is new only if a node or a queue changed since.
+is new only if a node or a queue changed since. If the scheduler names no preemptor, any change from outside may be the
+cause.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class RepeatedMonitor(Monitor):
 
     def _has_new_cause(self, victim: Job, eviction: Eviction, first: int) -> bool:
         jobs = self.ledger.jobs
+        if not eviction.preemptors:
+            return self.ledger.changes.since(first, {victim.key})
         served = [jobs[name] for name in eviction.preemptors if name in jobs and jobs[name].bound > first]
         if not served:
             return False

@@ -1,13 +1,15 @@
 """Monitor: no bind uses capacity that is guaranteed to another queue, and reclaim never cuts into a guarantee.
 
 A bind beyond its queue's own guarantee has to leave the guarantees of other queues free. Capacity that was freed for
-the pod's job was not free before, so the job may use it in any case. An eviction counts against the guarantees of the
-victim's queue and its ancestors, except those of the preemptor: they get the capacity back.
+the pod's job was not free before, so the job may use it in any case. If no preemptor is named, any job may use it, but
+only once. An eviction counts against the guarantees of the victim's queue and its ancestors, except those of the
+preemptor: they get the capacity back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from .. import amounts
@@ -28,7 +30,7 @@ class _Bind(NamedTuple):
     unused: UnusedGuarantees
     """What other queues have unused at the bind."""
     freed: Amounts
-    """What was freed for the job before the bind."""
+    """What was freed before the bind for the job, or for nobody who is named."""
 
 
 class _Cut(NamedTuple):
@@ -52,11 +54,14 @@ class GuaranteeMonitor(Monitor):
         self._lacking: set[str] = set()
         """Dimensions of which too little was free at the last bind: each is reported once until enough is free."""
         self._cuts: list[_Cut] = []
+        self._unnamed: dict[str, Amounts] = {}
+        """Node → what evictions without a named preemptor freed there, and no bind has used."""
         self._has_cards = rules.queue_plugin == CARD_PLUGIN
 
     def on_bound(self, pod: Pod) -> None:
         """Compare what is free in the cluster and in each ancestor with the unused guarantees of other queues."""
         ledger, rules = self.ledger, self.rules
+        unnamed = self._use_unnamed(pod) if self._unnamed and pod.job.queue else {}
         if not (ledger.keeps_guarantees or self._has_cards) or not pod.job.queue:
             return
         requested = {name: amount for name, amount in pod.requests.items() if amount > 0 and name != "pods"}
@@ -74,17 +79,40 @@ class GuaranteeMonitor(Monitor):
         self._lacking -= {dimension for dimension, text in found.items() if not text}
         if short := [dimension for dimension, text in found.items() if text]:
             free, frozen = {pool: {**part} for pool, part in pools.items()}, unused.frozen()
-            self._binds += [_Bind(pod, dimension, free, frozen, self._freed(pod)) for dimension in short]
+            freed = amounts.total((pod.job.freed, unnamed))
+            self._binds += [_Bind(pod, dimension, free, frozen, freed) for dimension in short]
 
-    def _freed(self, pod: Pod) -> Amounts:
-        """Return what was freed for a pod's job and not used yet; what names no preemptor may be for any job."""
-        before = amounts.minus(pod.job.taken, pod.requests) if pod.job.taken else {}
-        unnamed = {name: max(amount - before.get(name, NONE), NONE) for name, amount in self.ledger.unnamed.items()}
-        return amounts.total((pod.job.freed, unnamed))
+    def _use_unnamed(self, pod: Pod) -> Amounts:
+        """Process that a bind uses what was freed on its node; elsewhere, only what it lacks beyond the guarantees.
+
+        Returns:
+            What was freed without a named preemptor before the bind.
+        """
+        self._unnamed = {node: freed for node, freed in self._unnamed.items() if node in self.ledger.nodes}
+        before, here = amounts.total(self._unnamed.values()), self._unnamed.get(pod.node, {})
+        line, ledger = self.ledger.lineage(pod.job.queue), self.ledger
+        for dimension, freed in before.items():
+            requested = pod.requests.get(dimension, NONE)
+            others = freed - min(here.get(dimension, NONE), requested)
+            beyond = _beyond(ledger.free, ledger.unused, line, dimension)
+            self._use(pod.node, dimension, freed - max(freed - requested, min(others, beyond), NONE))
+        return before
+
+    def _use(self, node: str, dimension: str, amount: Decimal) -> None:
+        """Process that this amount is used: of what was freed on a node, and then elsewhere."""
+        for name in (node, *(other for other in [*self._unnamed] if other != node)):
+            freed = self._unnamed.pop(name, {})
+            used = min(amount, freed.get(dimension, NONE))
+            amount -= used
+            left = amounts.minus(freed, {dimension: used})
+            if any(left.values()):
+                self._unnamed[name] = left
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
         """Compare what the victim's queue and its ancestors hold with their guarantees."""
         ledger = self.ledger
+        if not eviction.preemptors and pod.node:
+            self._unnamed[pod.node] = amounts.total((self._unnamed.get(pod.node, {}), pod.requests))
         if eviction.action != "reclaim" or not ledger.keeps_guarantees:
             return
         preemptors = [ledger.jobs[name] for name in eviction.preemptors if name in ledger.jobs]
@@ -97,12 +125,14 @@ class GuaranteeMonitor(Monitor):
     def on_moment(self) -> None:
         """Judge the acts of the moment."""
         for bind in self._binds:
-            text = self._text(bind)
-            if not text or self._was_freed(bind):
+            left, unused = self._beside_victims(bind)
+            text = self._text(bind, left, unused)
+            if not self._was_freed(bind, left[CLUSTER], unused) and text:
+                if bind.dimension not in self._lacking:
+                    self._lacking.add(bind.dimension)
+                    self.find(text, bind.pod)
+            else:
                 self._lacking.discard(bind.dimension)
-            elif bind.dimension not in self._lacking:
-                self._lacking.add(bind.dimension)
-                self.find(text, bind.pod)
         for cut in self._cuts:
             held = amounts.total((cut.held, self._reserved(cut.queue)))
             if short := _short(cut.guarantees, held, cut.pod.requests):
@@ -111,32 +141,43 @@ class GuaranteeMonitor(Monitor):
         self._binds.clear()
         self._cuts.clear()
 
-    def _text(self, bind: _Bind) -> str:
-        """Return what a bind uses; empty if its moment's victims, whose eviction may be written later, free enough."""
-        line = self.ledger.lineage(bind.pod.job.queue)
+    def _beside_victims(self, bind: _Bind) -> tuple[dict[str, Amounts], UnusedGuarantees]:
+        """Return what a bind leaves, and what is unused, if its moment's victims are gone that were written later."""
         gone: dict[str, Amounts] = {}
         for it in self.ledger.victims:
             if it.eviction is not None and it.eviction.number > bind.pod.bound and it is not bind.pod:
                 for name in (CLUSTER, *self.ledger.lineage(it.job.queue)):
                     gone[name] = amounts.total((gone.get(name, {}), it.requests))
-        unused = bind.unused.without(gone)
-        for pool, free in bind.left.items():
-            left = {name: amount + gone.get(pool, {}).get(name, NONE) for name, amount in free.items()}
+        left = {
+            pool: {name: amount + gone.get(pool, {}).get(name, NONE) for name, amount in free.items()}
+            for pool, free in bind.left.items()
+        }
+        return left, bind.unused.without(gone)
+
+    def _text(self, bind: _Bind, pools: Mapping[str, Amounts], unused: UnusedGuarantees) -> str:
+        """Return what a bind uses; empty if it leaves enough."""
+        line = self.ledger.lineage(bind.pod.job.queue)
+        for pool, left in pools.items():
             for _, text in _taken(pool, left, line, (bind.dimension,), unused):
                 if text:
                     return text
         return ""
 
-    def _was_freed(self, bind: _Bind) -> bool:
+    def _was_freed(self, bind: _Bind, left: Amounts, unused: UnusedGuarantees) -> bool:
         """Whether as much was freed for the job of a bind, or is reserved for waiting jobs of its queue."""
         later = amounts.total(
             it.requests
             for it in self.ledger.victims
             if it.eviction is not None and it.eviction.number > bind.pod.bound
-            and (bind.pod.job.key in it.eviction.preemptors or not it.eviction.preemptors)
+            and bind.pod.job.key in it.eviction.preemptors
         )  # fmt: skip
-        freed = amounts.total((bind.freed, later, self._reserved(bind.pod.job.queue)))
-        return bind.pod.requests[bind.dimension] <= freed.get(bind.dimension, NONE)
+        name = bind.dimension
+        freed = amounts.total((bind.freed, later, self._reserved(bind.pod.job.queue))).get(name, NONE)
+        missing = max(bind.pod.requests[name] - freed, NONE)
+        unnamed = amounts.total(self._unnamed.values()).get(name, NONE)  # with victims that were written later
+        beyond = _beyond(left, unused, self.ledger.lineage(bind.pod.job.queue), name)
+        self._use(bind.pod.node, name, unnamed - max(unnamed - missing, min(unnamed, beyond), NONE))
+        return missing <= unnamed
 
     def _reserved(self, queue: str) -> Amounts:
         """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""
@@ -145,6 +186,11 @@ class GuaranteeMonitor(Monitor):
             for job in self.ledger.jobs.values()
             if job.freed and job.waiting and queue in self.ledger.lineage(job.queue)
         )
+
+
+def _beyond(free: Amounts, unused: UnusedGuarantees, line: Sequence[str], dimension: str) -> Decimal:
+    """Return what is free beyond the unused guarantees beside a queue."""
+    return free.get(dimension, NONE) - sum(unused.beside(line, dimension).values(), NONE)
 
 
 def _taken(

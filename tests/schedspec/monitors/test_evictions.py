@@ -276,6 +276,28 @@ class _TwoEvictions(WrittenHistory):
         return [name for name in findings(self, PREEMPT) if name == "repeated-eviction"]
 
 
+@pytest.mark.parametrize(("another", "found"), [(True, []), (False, ["repeated-eviction"])])
+def test_a_pod_may_be_evicted_again_for_nobody_who_is_named_after_a_change(another: bool, found: list[str]) -> None:
+    """kube-scheduler and Volcano name no preemptor in their message, which is the same for every eviction."""
+    history = a_cluster()
+    for uid in ("first", "second"):
+        history.bind("batch-0", "batch", "n1", "1", uid=uid)
+        history.evict("batch-0", "preempting to accommodate a higher priority pod")
+        if another:
+            history.group(f"after-{uid}", "owner")
+    assert [name for name in findings(history) if name == "repeated-eviction"] == found
+
+
+@pytest.mark.parametrize(("kind", "found"), [(Kind.GANG, []), (Kind.PODGROUP, ["needless-eviction"])])
+def test_a_gang_of_kubernetes_is_not_judged_by_a_policy(kind: Kind, found: list[str]) -> None:
+    history = a_cluster()
+    history.show(kind, "victims", metadata={"namespace": "ns"}, spec={"queue": "guest"})
+    history.bind("victim-0", "victims", "n1", "1")
+    history.evict("victim-0", "preempting to accommodate a higher priority pod")
+    history.bind("mine-0", "mine", "n1", "1")
+    assert findings(history) == found
+
+
 class TestSecondEviction:
     def test_has_no_new_cause_if_the_preemptor_was_never_bound(self) -> None:
         history = _TwoEvictions()

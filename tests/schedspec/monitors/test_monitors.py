@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schedspec.api.kinds import Kind
 from schedspec.monitors import Rules, judge
@@ -100,6 +103,57 @@ def test_a_bind_into_capacity_that_was_freed_for_its_job_is_no_violation(cause: 
         history.evict(f"of-a-{index}", cause)
     history.bind("of-b-0", "of-b", "n1", "3")
     assert [name for name in findings(history) if name == "guarantee"] == found
+
+
+@given(
+    victims=st.integers(0, 4),
+    ends=st.integers(0, 4),
+    jobs=st.lists(st.sampled_from("bd"), max_size=8),
+    are_together=st.booleans(),
+)
+def test_what_is_freed_for_nobody_who_is_named_is_used_once(
+    victims: int, ends: int, jobs: list[str], are_together: bool
+) -> None:
+    """Of 9 cpu, all with a, 2 are guaranteed to c. Binds may use what ends beyond these 2, and what is freed."""
+    history = three_queues()
+    for name in "abd":
+        history.queue(name)
+    history.group("of-d", "d")
+    history.queue("c")
+    for index in range(9):
+        history.bind(f"of-a-{index}", "of-a", "n1", "1")
+    history.queue("c", guarantee={"resource": {"cpu": "2"}})
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    for index in range(ends):
+        history.show(Kind.POD, f"of-a-{index}", "gone", **history.pods[f"of-a-{index}"])
+    jobs = jobs[: ends + victims]
+    victims_of_a = [f"of-a-{index}" for index in range(ends, ends + victims)]
+    with history.at_once() if are_together else nullcontext():
+        for name in victims_of_a if not are_together else ():
+            history.evict(name, "evicted")
+        for index, job in enumerate(jobs):
+            history.bind(f"of-{job}-{index}", f"of-{job}", "n1", "1")
+        for name in victims_of_a if are_together else ():
+            history.evict(name, "evicted")
+    is_beyond = len(jobs) > victims + max(ends - 2, 0)
+    assert ("guarantee" in findings(history)) == is_beyond
+
+
+@pytest.mark.parametrize(("node", "found"), [("n1", ["guarantee"]), ("n2", [])])
+def test_a_bind_uses_what_was_freed_on_its_node_though_more_is_free(node: str, found: list[str]) -> None:
+    history = three_queues()
+    history.node("n2", cpu="9")
+    for name in "abc":
+        history.queue(name)
+    history.bind("of-a-0", "of-a", "n1", "3")
+    history.evict("of-a-0", "evicted")
+    history.bind("of-b-0", "of-b", node, "3")
+    history.queue("c", guarantee={"resource": {"cpu": "14"}})
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    history.bind("of-a-1", "of-a", "n1", "2")
+    assert findings(history) == found
 
 
 @pytest.mark.parametrize(("victims", "found"), [(1, []), (0, ["guarantee"])])

@@ -18,6 +18,7 @@ import yaml
 from schedspec.api import crds
 from schedspec.api.client import Api
 from schedspec.api.errors import RejectedError
+from schedspec.api.kinds import WORLD
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.schedulers import Adapter, Site, find
@@ -61,15 +62,26 @@ class Production:
         for file in files:
             self.apply(*yaml.safe_load_all(file.read_text("utf-8")))
 
-    def node(self, name: str, cpu: int) -> None:
-        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
-        labels = {"schedspec.dev/world": "true", "kubernetes.io/hostname": name}
+    def node(self, name: str, cpu: int, **devices: str) -> None:
+        """Create a node that the harness lets its schedulers use."""
+        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110", **devices}
+        labels = {WORLD: "true", "kubernetes.io/hostname": name}
         meta = {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels}
         self.apply(named("v1", "Node", name, metadata=meta, status={"capacity": has, "allocatable": has}))
 
-    def pod(self, name: str, cpu: int, *, group: str = "", scheduler: str = "schedspec", **spec: Any) -> None:
+    def pod(
+        self,
+        name: str,
+        number: int,
+        resource: str = "cpu",
+        *,
+        group: str = "",
+        scheduler: str = "schedspec",
+        **spec: Any,
+    ) -> None:
         meta = {"annotations": {"scheduling.k8s.io/group-name": group} if group else {}}
-        container = {"name": "work", "image": "work", "resources": {"requests": {"cpu": str(cpu)}}}
+        amounts = {resource: str(number)}
+        container = {"name": "work", "image": "work", "resources": {"requests": amounts, "limits": amounts}}
         body = {"containers": [container], "schedulerName": scheduler, "terminationGracePeriodSeconds": 1, **spec}
         self.apply(named("v1", "Pod", name, SPACE, metadata=meta, spec=body))
 
@@ -97,10 +109,10 @@ class Production:
         path = f"/api/v1/namespaces/{SPACE}/pods/{pod}/binding"
         self.api.call("POST", path, body={"metadata": {"name": pod}, "target": target})
 
-    def evict(self, pod: str, message: str) -> None:
-        """Mark a pod as a victim, delete it, and wait for its end."""
+    def evict(self, pod: str, message: str, kind: str = "DisruptionTarget") -> None:
+        """Mark a pod as a victim by a condition of this kind, delete it, and wait for its end."""
         path = f"/api/v1/namespaces/{SPACE}/pods/{pod}"
-        mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+        mark = {"type": kind, "status": "True", "reason": "PreemptionByScheduler", "message": message}
         body = {"status": {"conditions": [mark]}}
         self.api.call("PATCH", f"{path}/status", body=body, content_type="application/strategic-merge-patch+json")
         self.api.delete(path, grace=1)

@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.recorder.evictions import Eviction, EvictionReader, about, between
-from schedspec.lab.recorder.versions import VersionReader
-from schedspec.virtual.state.over_time import inputs_over_time
+from schedspec.lab.recorder.evictions import about, between
+from tests.schedspec.lab.recorder.nights import evictions
 from tests.schedspec.lab.recorder.recorded_cluster import SPACE, RecordedCluster, recorded
-
-
-def evictions(folder: Path) -> list[Eviction]:
-    found: list[Eviction] = []
-    reader = EvictionReader(found.append)
-    VersionReader(reader).read_all(inputs_over_time(folder))
-    reader.end()
-    return found
 
 
 def displaced(cluster: RecordedCluster, victim: str, preemptor: str, message: str, *, told: str = "") -> None:
@@ -71,6 +62,22 @@ def test_the_preemptor_is_named_or_inferred(tmp_path: Path, message: str, told: 
     assert ("inferred" in text) == inferred
     assert "team/giver-0 (queue batch) was evicted on n1 at 2026-" in text
     assert text.endswith("team/giver lost 1 pod to team/taker, and team/taker lost 0 pods to team/giver.")
+
+
+def test_a_preemptor_is_named_though_its_job_is_over_at_once(tmp_path: Path) -> None:
+    with recorded(tmp_path) as cluster:
+        cluster.group("giver", "batch")
+        cluster.group("taker", "online")
+        cluster.runs("giver-0", "giver", "n1", 8)
+        cluster.pod("taker-0", "taker", 8)
+        group = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{SPACE}/podgroups/taker"
+        uid = cluster.call("GET", group, {})["metadata"]["uid"]
+        displaced(cluster, "giver", "taker", f"Preempted to accommodate a workload (UID: {uid}, JobUID: j)")
+        for path in (f"/api/v1/namespaces/{SPACE}/pods/taker-0", group):
+            cluster.call("DELETE", path, {"gracePeriodSeconds": 0})
+        cluster.advance(200.0)
+    [one] = evictions(tmp_path)
+    assert (one.preemptor_job, one.is_inferred) == ("team/taker", False)
 
 
 def test_an_eviction_for_nobody_says_so(tmp_path: Path) -> None:

@@ -11,15 +11,8 @@ import pytest
 from schedspec.lab.recorder.judge import Finding, Judge
 from schedspec.lab.recorder.versions import VersionReader
 from schedspec.virtual.state.over_time import inputs_over_time
+from tests.schedspec.lab.recorder.nights import judged
 from tests.schedspec.lab.recorder.recorded_cluster import SPACE, RecordedCluster, recorded
-
-
-def judged(folder: Path, *, off: tuple[str, ...] = ()) -> list[Finding]:
-    found: list[Finding] = []
-    judge = Judge(found.append, off)
-    VersionReader(judge).read_all(inputs_over_time(folder))
-    judge.end(float("inf"))
-    return found
 
 
 def needless(cluster: RecordedCluster) -> str:
@@ -199,6 +192,13 @@ def test_the_same_is_found_while_it_happens_and_afterwards(tmp_path: Path) -> No
     assert {one.monitor for one in live} >= {"gang", "hopeless-wait"}
     judge.end(float("inf"))
     assert sorted(map(str, live)) == sorted(map(str, judged(tmp_path)))
+
+
+def test_a_pod_without_a_group_is_named_with_its_namespace(tmp_path: Path) -> None:
+    with recorded(tmp_path) as cluster:
+        cluster.runs("alone-0", "", "n1", 5)
+        cluster.runs("alone-1", "", "n1", 5)
+    assert [(one.monitor, one.about) for one in judged(tmp_path)] == [("node", "team/alone-1")]
 
 
 def test_a_rule_that_is_left_out_finds_nothing(tmp_path: Path) -> None:

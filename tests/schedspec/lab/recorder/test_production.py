@@ -9,49 +9,16 @@ from pathlib import Path
 import pytest
 
 from schedspec.api.client import Api
-from schedspec.lab.recorder.evictions import Eviction, EvictionReader, about
-from schedspec.lab.recorder.judge import Finding, Judge
-from schedspec.lab.recorder.versions import VersionReader
-from schedspec.monitors.ledger import LATELY
+from schedspec.lab.recorder.evictions import about
 from schedspec.scheduler.inputs import Gap, ObjectSeen, Taken, write_line
 from schedspec.virtual.state import State, read_state
 from schedspec.virtual.state.dump import take
 from schedspec.virtual.state.over_time import inputs_over_time
+from tests.schedspec.lab.recorder.nights import KUBE, RECLAIM, evictions, judged
+from tests.schedspec.lab.recorder.plants import KUEUE, guarantee, hopeless, in_part, kueue_job, needless, ping_pong
 from tests.schedspec.lab.recorder.production import SPACE, Production, eventually, named, production, subject_of
 
 pytestmark = pytest.mark.embedded
-RECLAIM = """\
-actions: "enqueue, allocate, reclaim, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang, enableReclaimable: false}, {name: conformance}]
-- plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
-"""
-KUBE = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-podInitialBackoffSeconds: 1
-podMaxBackoffSeconds: 1
-profiles:
-- schedulerName: schedspec
-"""
-KUEUE = "kueue.x-k8s.io/v1beta2"
-
-
-def judged(recording: Path) -> list[Finding]:
-    found: list[Finding] = []
-    judge = Judge(found.append)
-    VersionReader(judge).read_all(inputs_over_time(recording))
-    judge.end(float("inf"))
-    return found
-
-
-def evictions(recording: Path) -> list[Eviction]:
-    found: list[Eviction] = []
-    reader = EvictionReader(found.append)
-    VersionReader(reader).read_all(inputs_over_time(recording))
-    reader.end()
-    return found
 
 
 def queues_of_volcano(cluster: Production) -> None:
@@ -94,22 +61,6 @@ def kueue_queues(cluster: Production) -> None:
         cluster.apply(named(KUEUE, "LocalQueue", name, SPACE, spec={"clusterQueue": name}))
 
 
-def kueue_job(cluster: Production, name: str, queue: str, cpu: int) -> None:
-    container = {"name": "work", "image": "work", "resources": {"requests": {"cpu": str(cpu)}}}
-    env = [{"name": "TOKEN", "value": "s3cr3t"}]
-    template = {
-        "spec": {
-            "restartPolicy": "Never",
-            "schedulerName": "schedspec",
-            "terminationGracePeriodSeconds": 1,
-            "containers": [container | {"env": env}],
-        }
-    }
-    meta = {"labels": {"kueue.x-k8s.io/queue-name": queue}}
-    spec = {"suspend": True, "parallelism": 1, "completions": 1, "backoffLimit": 100, "template": template}
-    cluster.apply(named("batch/v1", "Job", name, SPACE, metadata=meta, spec=spec))
-
-
 def reclaim_by_kueue(cluster: Production) -> tuple[str, str]:
     def admitted(job: str) -> str:
         items = cluster.api.call("GET", f"/apis/{KUEUE}/namespaces/{SPACE}/workloads")["items"]
@@ -140,12 +91,6 @@ def dumped(cluster: Production) -> State:
 def names_in(state: State) -> dict[str, list[str]]:
     """Return the names of the objects of each kind that has any."""
     return {kind: sorted(found) for part in (state.objects, state.others) for kind, found in part.items() if found}
-
-
-def hopeless(cluster: Production) -> None:
-    """Create a pod that waits for a resource that nobody has."""
-    container = {"name": "work", "image": "work", "resources": {"requests": {"cpu": "1"}}}
-    cluster.pod("hopeless-0", 1, nodeSelector={"rack": "nowhere"}, containers=[container])
 
 
 def test_our_scheduler_is_recorded_with_the_deployed_rights_through_ten_deaths(tmp_path: Path) -> None:
@@ -184,50 +129,6 @@ def test_our_scheduler_is_recorded_with_the_deployed_rights_through_ten_deaths(t
     assert judged(cluster.recording) == []
 
 
-PLANTED = {"scheduler": "planted"}
-"""Pods that our scheduler leaves to the test, which binds and evicts them as a faulty scheduler would."""
-
-
-def needless(cluster: Production) -> None:
-    cluster.group("spared", "batch")
-    cluster.pod("spared-0", 4, group="spared", **PLANTED)
-    cluster.bind("spared-0", "n1")
-    cluster.group("wants", "online")
-    cluster.pod("wants-0", 2, group="wants", **PLANTED)
-    cluster.evict("spared-0", "reclaim for team/wants of queue online")
-    cluster.bind("wants-0", "n1")
-
-
-def ping_pong(cluster: Production) -> None:
-    cluster.group("ping", "batch")
-    cluster.group("pong", "online")
-    cluster.pod("ping-0", 8, group="ping", **PLANTED)
-    cluster.bind("ping-0", "n3")
-    for number, (here, there) in enumerate((("ping", "pong"), ("pong", "ping"), ("ping", "pong"))):
-        cluster.pod(f"{there}-{number + 1}", 8, group=there, **PLANTED)
-        cluster.evict(f"{here}-{number}", "evicted")
-        cluster.bind(f"{there}-{number + 1}", "n3")
-
-
-def in_part(cluster: Production) -> None:
-    cluster.group("half", "batch", 2)
-    for number in range(2):
-        cluster.pod(f"half-{number}", 1, group="half", **PLANTED)
-    cluster.bind("half-0", "n2")
-
-
-def guarantee(cluster: Production) -> None:
-    """Bind 7 of the 21 cpu that are left, of which 15 are guaranteed to another queue."""
-    spec = {"weight": 1, "guarantee": {"resource": {"cpu": "15"}}, "deserved": {"cpu": "15"}}
-    cluster.apply(named("scheduling.volcano.sh/v1beta1", "Queue", "safe", spec=spec))
-    cluster.group("greedy", "batch")
-    cluster.pod("greedy-0", 7, group="greedy", **PLANTED)
-    is_recorded = lambda: "safe" in read_state(cluster.recording).objects["Queue"]  # noqa: E731
-    eventually(is_recorded, "the guarantee is recorded")
-    time.sleep(LATELY)  # for so long the scheduler may not have seen the guarantee
-    cluster.bind("greedy-0", "n2")
-
-
 def recorded_node(cluster: Production, pod: str) -> str:
     found = read_state(cluster.recording).objects["Pod"].get(f"{SPACE}/{pod}")
     return str(found.spec.node_name) if found is not None else ""
@@ -237,7 +138,7 @@ def test_what_is_planted_on_a_real_control_plane_is_found_and_explained(tmp_path
     policy = tmp_path / "policy.yaml"
     policy.write_text(RECLAIM.replace(", enableReclaimable: false", ""))
     with production(tmp_path, "schedspec", policy.read_text()) as cluster:
-        for name in ("n1", "n2", "n3"):
+        for name in ("p1", "p2", "p3"):
             cluster.node(name, 8)
         queues_of_volcano(cluster)
         cluster.record("--policy", str(policy))
