@@ -18,6 +18,7 @@ from .kueue import Kueue
 from .nobody import Nobody
 from .own import Command, Own
 from .volcano import Volcano
+from .yunikorn import YuniKorn
 
 __all__ = [
     "ADAPTERS",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 ADAPTERS: dict[str, type[Adapter]] = {
-    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, KubeScheduler, Nobody)
+    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, YuniKorn, KubeScheduler, Nobody)
 }
 """The adapters by the names that `--scheduler` accepts."""
 
