@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ... import distribution
 from ...api.capabilities import Capability
 from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
@@ -83,6 +84,17 @@ class YuniKorn(Adapter):
     def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
         if self._process is not None:
             self._process.configure(yunikorn_queues.of_scenario(queues, nodes, yunikorn_queues.read(policy)))
+
+    def definitions(self, site: Site) -> Path:
+        """Return a folder with the definitions of Queue and PodGroup, which only checks and monitors read.
+
+        Without our policies: they protect the queue `default`, which a scenario creates here as any other.
+        """
+        folder = site.folder / "definitions"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("queue.yaml", "podgroup.yaml"):
+            (folder / name).write_bytes((distribution.folder("scheduler") / "crds" / name).read_bytes())
+        return folder
 
     def unmarked_eviction(self, uid: str) -> dict[str, Any] | None:
         return self._process.eviction(uid) if self._process is not None else None

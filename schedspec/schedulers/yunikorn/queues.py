@@ -8,7 +8,9 @@
 | parent | the queue above it; the top queues are below `root` |
 | weight | `guaranteed`: its part of the nodes, where the policy shares by `parts` |
 
-Every queue has a priority fence: the priorities of its work count within the queue, as they do in Volcano.
+Every queue has a priority fence: the priorities of its work count within the queue, as they do in Volcano. Every queue
+names its order of applications, because a leaf that had children before would keep the order of parents, in which
+YuniKorn refuses gangs.
 
 Work names its queue as the user of its application (`user_of`). A placement rule for each leaf places the applications
 of that user there, so that work needs not know the path of its queue.
@@ -62,12 +64,12 @@ def user_of(queue: str) -> str:
 
 def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: YuniKornPolicy) -> str:
     """Return the text of `queues.yaml` for the queues of a scenario."""
-    specs = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
-    specs.setdefault(DEFAULT_QUEUE, {})
-    specs.pop(ROOT, None)
+    named = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
+    named.pop(ROOT, None)
+    specs = {DEFAULT_QUEUE: {}, **named}
     guaranteed = {name: _largest(spec.get("deserved"), _guarantee(spec)) for name, spec in specs.items()}
     if policy.shares == "parts":
-        guaranteed = _parts(specs, nodes)
+        guaranteed |= _parts(named or specs, nodes)
     tree = _Tree(specs, guaranteed)
     partition = {
         "name": "default",
@@ -113,6 +115,7 @@ class _Tree:
                 "priority.policy": "fence",
                 "priority.offset": str(spec.get("priority", 0)),
                 "preemption.delay": _DELAY,
+                "application.sort.policy": "fifo",
             },
         }
         limits = {"guaranteed": self._guaranteed[name], "max": _parsed(spec.get("capability"))}
@@ -128,9 +131,8 @@ def _guarantee(spec: Object) -> Object:
 
 
 def _parts(specs: Mapping[str, Object], nodes: Sequence[Object]) -> dict[str, Amounts]:
-    """Split the nodes' capacity among the top queues by weight. The default queue gets a part if there is no other."""
-    sharing = [name for name in specs if name != DEFAULT_QUEUE or len(specs) == 1]
-    weights = {name: Decimal(specs[name].get("weight", 1)) for name in sharing}
+    """Split the capacity of the nodes among queues by weight."""
+    weights = {name: Decimal(spec.get("weight", 1)) for name, spec in specs.items()}
     whole = sum(weights.values()) or Decimal(1)
     total: Amounts = {}
     for node in nodes:
@@ -138,8 +140,7 @@ def _parts(specs: Mapping[str, Object], nodes: Sequence[Object]) -> dict[str, Am
             if name not in _NOT_SHARED:
                 total[name] = total.get(name, Decimal(0)) + amount
     return {
-        name: {key: amount * weights[name] / whole for key, amount in total.items()} if name in weights else {}
-        for name in specs
+        queue: {name: amount * weight / whole for name, amount in total.items()} for queue, weight in weights.items()
     }
 
 

@@ -63,18 +63,25 @@ def test_amounts_are_in_units_of_yunikorn(amount: str, resource: str, written: d
     assert found == {"guaranteed": written, "max": written}
 
 
+def test_every_queue_has_the_order_of_applications_in_which_gangs_are_accepted() -> None:
+    [root] = partition(queue("team"), queue("jobs", parent="team"))["queues"]
+    every = [*root["queues"], *(below for it in root["queues"] for below in it.get("queues", []))]
+    assert len(every) == 3
+    assert {it["properties"]["application.sort.policy"] for it in every} == {"fifo"}
+
+
 def test_a_guarantee_above_what_is_deserved_is_guaranteed() -> None:
     given = queue("a", deserved={"cpu": "1", "memory": "4"}, guarantee={"resource": {"cpu": "3", "memory": "2"}})
     assert resources_of("a", given) == {"guaranteed": {"vcore": "3000m", "memory": "4"}}
 
 
-def test_weights_divide_the_nodes_among_the_queues_of_a_scenario() -> None:
-    given = queue("a", weight=3), queue("b"), queue("default")
+@pytest.mark.parametrize("others", [(), ("default",)])
+def test_weights_divide_the_nodes_among_the_queues_of_a_scenario(others: tuple[str, ...]) -> None:
+    given = queue("a", weight=3), *(queue(name) for name in others or ("b",))
     nodes = node(cpu="2", memory="8"), node(cpu="6", memory="8")
-    found = {name: resources_of(name, *given, nodes=nodes, policy=PARTS) for name in ("a", "b", "default")}
+    found = {name: resources_of(name, *given, nodes=nodes, policy=PARTS) for name in ("a", *others, "default")}
     assert found["a"] == {"guaranteed": {"vcore": "6000m", "memory": "12"}}
-    assert found["b"] == {"guaranteed": {"vcore": "2000m", "memory": "4"}}
-    assert found["default"] == {}
+    assert found["default"] == ({"guaranteed": {"vcore": "2000m", "memory": "4"}} if others else {})
 
 
 def test_work_without_queues_deserves_the_whole_cluster() -> None:
@@ -105,13 +112,13 @@ def test_work_is_placed_in_the_leaves_of_the_tree_of_a_scenario() -> None:
 )
 def test_the_pods_of_each_kind_of_work_are_one_application(template: str, row: dict[str, Any], minimum: int) -> None:
     folders = [distribution.folder("templates") / "yunikorn", distribution.folder("templates")]
-    [work] = (it.object for it in Templates(folders, COMMON).render(template, {"name": "x", "queue": "q", **row}))
+    group, work = (it.object for it in Templates(folders, COMMON).render(template, {"name": "x", "queue": "q", **row}))
     pod = work if work["kind"] == "Pod" else work["spec"]["template"]
+    assert group["spec"] == {"minMember": max(minimum, 1), "queue": "q"}
+    assert view.group_of(pod) == group["metadata"]["name"] == "x"
     found = pod["metadata"]["annotations"]
-    assert (found[f"{DOMAIN}app-id"], json.loads(found[f"{DOMAIN}user.info"])) == (
-        "ns-x",
-        {"user": queues.user_of("q")},
-    )
+    user = json.loads(found[f"{DOMAIN}user.info"])
+    assert (found[f"{DOMAIN}app-id"], user) == ("ns-x", {"user": queues.user_of("q")})
     assert pod["spec"]["schedulerName"] == "yunikorn"
     groups = json.loads(found.get(f"{DOMAIN}task-groups", "[]"))
     assert [(it["name"], it["minMember"]) for it in groups] == ([("pods", minimum)] if minimum else [])
@@ -130,7 +137,7 @@ def test_a_placeholder_requests_what_a_pod_of_its_gang_does() -> None:
         "resources": {"example.com/nic": 1},
     }
     folders = [distribution.folder("templates") / "yunikorn", distribution.folder("templates")]
-    [job] = (it.object for it in Templates(folders, COMMON).render("job", {"name": "x", **row}))
+    _, job = (it.object for it in Templates(folders, COMMON).render("job", {"name": "x", **row}))
     pod = job["spec"]["template"]
     [group] = json.loads(pod["metadata"]["annotations"][f"{DOMAIN}task-groups"])
     requests = pod["spec"]["containers"][0]["resources"]["requests"]
