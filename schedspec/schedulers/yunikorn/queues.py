@@ -67,9 +67,7 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: YuniK
     named = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
     named.pop(ROOT, None)
     specs = {DEFAULT_QUEUE: {}, **named}
-    guaranteed = {name: _largest(spec.get("deserved"), _guarantee(spec)) for name, spec in specs.items()}
-    if policy.shares == "parts":
-        guaranteed |= _parts(named or specs, nodes)
+    guaranteed = _parts(named or specs, nodes) if policy.shares == "parts" else _amounts(specs)
     tree = _Tree(specs, guaranteed)
     partition = {
         "name": "default",
@@ -118,7 +116,7 @@ class _Tree:
                 "application.sort.policy": "fifo",
             },
         }
-        limits = {"guaranteed": self._guaranteed[name], "max": _parsed(spec.get("capability"))}
+        limits = {"guaranteed": self._guaranteed.get(name), "max": _parsed(spec.get("capability"))}
         if resources := {key: _written(amounts) for key, amounts in limits.items() if amounts}:
             found["resources"] = resources
         if below := self.below(name):
@@ -126,8 +124,19 @@ class _Tree:
         return found
 
 
-def _guarantee(spec: Object) -> Object:
-    return (spec.get("guarantee") or {}).get("resource") or {}
+def _amounts(specs: Mapping[str, Object]) -> dict[str, Amounts]:
+    """Return what each queue deserves, or what is guaranteed to it if that is more.
+
+    YuniKorn does not compare resources that the guaranteed amounts of a queue leave out. A leaf deserves none of the
+    cpu and devices that only other queues name: all that it holds of them is above its share.
+    """
+    found = {
+        name: _largest(spec.get("deserved"), (spec.get("guarantee") or {}).get("resource"))
+        for name, spec in specs.items()
+    }
+    nothing = {name: Decimal(0) for amounts in found.values() for name in amounts if name == "cpu" or "/" in name}
+    parents = {str(spec.get("parent")) for spec in specs.values()}
+    return {name: amounts if name in parents else {**nothing, **amounts} for name, amounts in found.items()}
 
 
 def _parts(specs: Mapping[str, Object], nodes: Sequence[Object]) -> dict[str, Amounts]:
