@@ -16,7 +16,7 @@ from ...api.capabilities import Capability
 from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
-from ..adapter import Adapter, Site
+from ..adapter import Adapter, AdapterError, Site
 from . import queues as yunikorn_queues
 from .process import SCHEDULER, YuniKornProcess
 
@@ -80,6 +80,13 @@ class YuniKorn(Adapter):
         found = binaries.provide((SCHEDULER,), folder=folder, progress=site.progress, version=self.wanted)
         self._process = YuniKornProcess(site, found[SCHEDULER].path)
         return self._process
+
+    def alone(self, site: Site) -> YuniKornProcess:
+        del site
+        raise AdapterError(
+            "yunikorn cannot decide on a dump: a dump has neither its queues nor its applications\n"
+            "  do next: name another scheduler, or leave --scheduler out"
+        )
 
     def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
         if self._process is not None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import psutil
 import pytest
 import yaml
 
 from schedspec import distribution, schedulers
-from schedspec.api.errors import PolicyRefusedError
+from schedspec.api import timeouts
+from schedspec.api.errors import PolicyRefusedError, SchedulerDiedError
 from schedspec.api.kinds import Kind
 from schedspec.clusters.programs.pinned import program
 from schedspec.observe import view
 from schedspec.observe.watcher import HistoryWriter
 from schedspec.scenario.templates import Templates
-from schedspec.schedulers.yunikorn import queues
+from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError
+from schedspec.schedulers.readiness import NotReadyError
+from schedspec.schedulers.yunikorn import YuniKorn, queues
 from schedspec.schedulers.yunikorn.log import YuniKornLog
+from schedspec.schedulers.yunikorn.process import YuniKornProcess
 
 COMMON = {"namespace": "ns", "scheduler_name": "yunikorn", "image": "i", "simulated": False}
 AMOUNTS, PARTS = queues.YuniKornPolicy(), queues.YuniKornPolicy(shares="parts")
@@ -208,6 +214,89 @@ def test_the_log_counts_configurations_that_came_into_force_or_were_refused(tmp_
     assert log.configurations() == (0, [])
 
 
+def test_a_plan_cannot_ask_it() -> None:
+    with pytest.raises(AdapterError, match="a dump has neither its queues nor its applications"):
+        YuniKorn().alone(cast("Site", None))
+
+
 def test_a_version_can_be_selected_and_has_its_default() -> None:
     assert schedulers.find("yunikorn@v1.8.1").wanted == "v1.8.1"
     assert program("yunikorn-scheduler").version == "v1.8.0"
+
+
+class FakeApi:
+    """An API server with one ConfigMap. YuniKorn's log gets `line` when a change is applied."""
+
+    def __init__(self, log: Path, line: str = IN_FORCE) -> None:
+        self.log, self.line = log, line
+        self.config: dict[str, Any] = {}
+        self.applied = 0
+
+    def call(self, method: str, _path: str, *, body: Any = None) -> dict[str, Any]:
+        return self.config if method == "GET" else body
+
+    def apply(self, obj: dict[str, Any], _manager: str) -> dict[str, Any]:
+        self.applied += 1
+        self.config = obj
+        if self.log.exists():
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(self.line)
+        return obj
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> FakeApi:
+    return FakeApi(tmp_path / "scheduler.log")
+
+
+@pytest.fixture
+def process(tmp_path: Path, api: FakeApi) -> Iterator[YuniKornProcess]:
+    """Return a process that has started, of a program that does nothing but log that it is ready."""
+    program = tmp_path / "yunikorn-scheduler"
+    program.write_text("#!/bin/sh\necho scheduler state initialized\nexec sleep 600\n", "utf-8")
+    program.chmod(0o755)
+    site = Site(tmp_path, cast("Any", api), tmp_path / "kubeconfig", "", cast("Any", None), None, None, 1.0, print)
+    found = YuniKornProcess(site, program)
+    found.start("{}")
+    yield found
+    found.stop()
+
+
+def test_the_program_starts_with_a_configuration(process: YuniKornProcess, api: FakeApi) -> None:
+    process.check()
+    assert api.config["metadata"]["namespace"] == "yunikorn"
+    assert "root.default" in api.config["data"]["queues.yaml"]
+
+
+def test_queues_are_written_once_until_they_change(process: YuniKornProcess, api: FakeApi) -> None:
+    for text, applied in (("a", 2), ("a", 2), ("b", 3)):
+        process.configure(text)
+        assert (api.applied, api.config["data"]["queues.yaml"]) == (applied, text)
+
+
+def test_queues_that_yunikorn_refuses_are_an_error_with_its_reason(process: YuniKornProcess, api: FakeApi) -> None:
+    api.line = REFUSED
+    with pytest.raises(PolicyRefusedError, match="YuniKorn refused these queues"):
+        process.configure("a")
+
+
+def test_queues_are_not_in_force_before_the_log_says_so(
+    process: YuniKornProcess, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeouts, "READY", 0.1)
+    api.line = ""
+    with pytest.raises(NotReadyError, match="YuniKorn has not taken over the queues"):
+        process.configure("a")
+
+
+def test_the_end_of_the_program_is_noticed_while_queues_wait(process: YuniKornProcess, api: FakeApi) -> None:
+    api.line = ""
+    psutil.Process(process.handle()["pid"]).kill()
+    with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
+        process.configure("a")
+
+
+def test_a_policy_that_yunikorn_lacks_skips_the_scenario(process: YuniKornProcess) -> None:
+    assert process.use_policy("preemption: true") == process.use_policy("preemption: true")
+    with pytest.raises(UnsuitableClusterError, match=r"yunikorn lacks this policy \(it preempts between queues\)"):
+        process.use_policy("lacks: it preempts between queues")
