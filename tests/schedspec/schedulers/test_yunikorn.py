@@ -188,7 +188,7 @@ def test_a_pod_that_the_log_names_before_its_deletion_is_evicted(tmp_path: Path)
     writer = HistoryWriter(unmarked_eviction=log.eviction)
     history = writer.begin("ns")
     victim = json.dumps({"askApplicationID": "ns-claim", "victimAllocationKey": "victim"})
-    file.write_text(LINE % victim + LINE.rstrip("\n") % "{", "utf-8")  # the second line is not complete
+    file.write_text(LINE % victim, "utf-8")
     for uid in ("victim", "deleted-by-a-user"):
         meta = {"name": uid, "namespace": "ns", "uid": uid, "resourceVersion": "1"}
         writer.record(Kind.POD, {"metadata": meta})
@@ -198,6 +198,18 @@ def test_a_pod_that_the_log_names_before_its_deletion_is_evicted(tmp_path: Path)
     assert found["deleted-by-a-user"] is None
     assert found["victim"] is not None
     assert found["victim"]["message"] == "preempted for the application ns-claim"
+
+
+def test_a_line_of_the_log_counts_when_it_is_complete(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.log"
+    log = YuniKornLog(file)
+    first, second = (LINE % json.dumps({"askApplicationID": "a", "victimAllocationKey": uid}) for uid in ("1", "2"))
+    for cut in range(len(second)):
+        log.restart()
+        file.write_text(first + second[:cut], "utf-8")
+        assert [log.eviction(uid) is not None for uid in ("1", "2")] == [True, False]
+        file.write_text(first + second, "utf-8")
+        assert log.eviction("2") is not None
 
 
 def test_the_log_counts_configurations_that_came_into_force_or_were_refused(tmp_path: Path) -> None:
