@@ -83,7 +83,7 @@ nightly-explore: .venv/.locked
 	$(BIN)/python -m schedspec explore --seeds 100000 --out $(OUT)/nightly/explore
 
 nightly-schedulers: .venv/.locked
-	@failed=; for name in kueue kai volcano; do \
+	@failed=; for name in kueue kai yunikorn volcano; do \
 	$(PYTEST) features --scheduler $$name --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/$$name || failed="$$failed $$name"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
@@ -120,7 +120,8 @@ matrix: .venv/.locked ## ours, Kueue, Volcano and kube-scheduler side by side, s
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
 	-for column in kueue kueue+topology kueue+wait-for-pods-ready kueue+fair-sharing; do \
 	$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler $$column --out $(OUT)/matrix/$$column; done
-	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kai --out $(OUT)/matrix/kai
+	-for column in kai yunikorn; do \
+	$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler $$column --out $(OUT)/matrix/$$column; done
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler volcano $(if $(VOLCANO),--scheduler-binaries $(VOLCANO)) --out $(OUT)/matrix/volcano
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix

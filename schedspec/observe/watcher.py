@@ -17,7 +17,7 @@ import urllib3
 from ..api.client import Api, pages
 from ..api.errors import ClusterUnreachableError, HarnessError, RejectedError
 from ..api.kinds import SERVED, Kind, Ref
-from ..api.marks import USUAL, Marks
+from ..api.marks import READ, USUAL, Marks
 from .history import Change, History, Object
 
 _UNREACHABLE_SECONDS = 10.0
@@ -38,11 +38,18 @@ class HistoryWriter:
     Args:
         marks: The conditions by which the scheduler marks victims and publishes reasons.
         covers: Whether to record an object. An object that is no longer covered is recorded as gone.
+        unmarked_eviction: Returns a condition for the uid of a pod that the scheduler evicts without a mark, else None.
     """
 
-    def __init__(self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True) -> None:
+    def __init__(
+        self,
+        marks: Marks = USUAL,
+        covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True,
+        unmarked_eviction: Callable[[str], Object | None] = lambda _uid: None,
+    ) -> None:
         self._marks = marks
         self._covers = covers
+        self._unmarked_eviction = unmarked_eviction
         self._lock = threading.Lock()
         self._live: dict[Ref, Object] = {}
         self.history = History()
@@ -70,6 +77,8 @@ class HistoryWriter:
         ref = Ref(kind, meta["name"], meta.get("namespace", ""))
         with self._lock:
             self._marks.read(obj, self._unit(kind, obj) if self._marks.unit_evicted else None)
+            if kind == Kind.POD and meta.get("deletionTimestamp") and (mark := self._unmarked_eviction(meta["uid"])):
+                obj[READ] = {"evicted": mark, "reason": ""}
             known = self._live.get(ref)
             if not self._covers(kind, obj):
                 if known is None or known["metadata"]["uid"] != meta["uid"]:

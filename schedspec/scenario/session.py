@@ -82,7 +82,7 @@ class LiveSession:
         self.ownership = Ownership(shared, prefix, options.adopt_nodes)
         self.names = Names()
         """Real names of the run's cluster-wide objects."""
-        self.history_writer = HistoryWriter(options.adapter.marks, self._covers)
+        self.history_writer = HistoryWriter(options.adapter.marks, self._covers, options.adapter.unmarked_eviction)
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
         settings = replace(options.settings, gang_api=options.adapter.gang_api == KUBERNETES)
@@ -380,7 +380,9 @@ class LiveSession:
             world.close(quiet)
 
     def _companions(self, queues: Sequence[Object], own_nodes: Sequence[Object], policy: str) -> Sequence[Object]:
-        return self.options.adapter.companions(queues, own_nodes, policy or self.policy)
+        adapter, text = self.options.adapter, policy or self.policy
+        adapter.configure(queues, own_nodes, text)
+        return adapter.companions(queues, own_nodes, text)
 
     def _namespace(self, name: str) -> str:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:32].strip("-") or "scenario"

@@ -17,6 +17,7 @@ from .kube_scheduler import KubeScheduler
 from .kueue import Kueue
 from .own import Command, Own
 from .volcano import Volcano
+from .yunikorn import YuniKorn
 
 __all__ = [
     "ADAPTERS",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 ADAPTERS: dict[str, type[Adapter]] = {
-    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, KubeScheduler, Nobody)
+    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, YuniKorn, KubeScheduler, Nobody)
 }
 """The adapters by the names that `--scheduler` accepts."""
 

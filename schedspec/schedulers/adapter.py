@@ -281,6 +281,22 @@ class Adapter:
         del queues, nodes, policy
         return ()
 
+    def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
+        """Configure a scheduler whose queues are in its configuration. Called before `companions`, as it is.
+
+        Raises:
+            PolicyRefusedError: the scheduler refused the configuration.
+        """
+
+    def unmarked_eviction(self, uid: str) -> dict[str, Any] | None:
+        """Return a condition for a pod that the scheduler evicts without a mark; None for other pods.
+
+        Args:
+            uid: The uid of a pod that is being deleted.
+        """
+        del uid
+        return None
+
     def definitions(self, site: Site) -> Path | None:
         """Return the folder of the scheduler's custom resource definitions, or None if there is nothing to apply.
 

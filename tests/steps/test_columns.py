@@ -56,6 +56,7 @@ SCHEDULERS: Mapping[str, Adapter] = {
     "volcano": ADAPTERS["volcano"](),
     "kueue": ADAPTERS["kueue"](),
     "kai": ADAPTERS["kai"](),
+    "yunikorn": ADAPTERS["yunikorn"](),
     "kube-scheduler": ADAPTERS["kube-scheduler"](),
 }
 COMMON = {"namespace": "ns", "scheduler_name": "s", "image": "i", "simulated": True, "gang_api_version": "v1alpha2"}

@@ -123,6 +123,12 @@ def _kai(command: str) -> _Family:
     )
 
 
+_YUNIKORN = _Family(
+    module="yunikorn",
+    require="github.com/apache/yunikorn-k8shim",
+    package="github.com/apache/yunikorn-k8shim/pkg/cmd/shim",
+    published="v1.8.0",
+)
 _KUEUE = _Family(
     module="kueue",
     require="sigs.k8s.io/kueue",
@@ -165,6 +171,7 @@ _FAMILIES = {
         _KUBERNETES,
     ),
     "kube-scheduler": _KUBE_SCHEDULER,
+    "yunikorn-scheduler": _YUNIKORN,
 }
 
 

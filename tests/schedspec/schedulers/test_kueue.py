@@ -382,7 +382,9 @@ class TestVersions:
 
     @pytest.mark.parametrize("name", ["schedspec", "none"])
     def test_a_scheduler_without_versions_is_rejected_with_those_that_have_some(self, name: str) -> None:
-        with pytest.raises(AdapterError, match="no versions to choose from; volcano, kueue, kai, kube-scheduler have"):
+        with pytest.raises(
+            AdapterError, match="no versions to choose from; volcano, kueue, kai, yunikorn, kube-scheduler have"
+        ):
             schedulers.find(f"{name}@v1.2.3")
 
 

@@ -1,0 +1,107 @@
+"""Adapter for Apache YuniKorn: its scheduler, with the queues of a scenario in its ConfigMap.
+
+The program is built from YuniKorn's Go module as published when it is first needed, or comes from a folder that the
+user names (`--scheduler-binaries`: `yunikorn-scheduler`). Its admission controller is not needed: the templates write
+the annotations that it would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ... import distribution
+from ...api.capabilities import Capability
+from ...clusters.programs import binaries
+from ...clusters.programs.pinned import program
+from ...clusters.protocol import Settings
+from ..adapter import Adapter, AdapterError, Site
+from . import queues as yunikorn_queues
+from .process import SCHEDULER, YuniKornProcess
+
+_OF_VOLCANO = "its jobs are Kubernetes' own"
+
+
+class YuniKorn(Adapter):
+    """YuniKorn without definitions: queues are in its configuration, applications and gangs in annotations of pods."""
+
+    name: ClassVar[str] = "yunikorn"
+    programs: ClassVar[Sequence[str]] = (SCHEDULER,)
+    has_versions: ClassVar[bool] = True
+    templates: ClassVar[str] = "yunikorn"
+    scheduler_name: str = "yunikorn"
+    silent_for: ClassVar[float] = 3.0
+    sees_all: bool = True
+    lacks: ClassVar[Mapping[Capability, str]] = {
+        Capability.POLICY_FILES: "its policy is a part of its configuration",
+        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
+        Capability.ACTIONS: "its cycle has no steps that a policy could leave out",
+        Capability.CARDS: "its queues count cards of all models together",
+        Capability.PROTECTION: "a queue or a pod may be preempted last, not never",
+        Capability.VALIDATION: "its queues are no objects of the API server",
+        Capability.JOB_TASKS: _OF_VOLCANO,
+        Capability.JOB_POLICIES: _OF_VOLCANO,
+        Capability.COMMANDS: "it has no Commands",
+        Capability.PYTORCHJOBS: "no training operator is installed",
+        Capability.PHASES: "its applications are no objects of the API server",
+        Capability.GROWTH: "this adapter does not grow an application",
+        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
+        Capability.REASONS: "its reasons have other texts",
+        Capability.DESERVED: "its queues have guaranteed amounts, and no status in the API server",
+        Capability.NODE_ORDER: "it spreads or packs pods over all nodes, and knows no groups of nodes",
+        Capability.TOPOLOGY: "a task group has no topology",
+        Capability.PREFERRED_TOPOLOGY: "a task group has no topology",
+        Capability.PARTITIONS: "a task group has no parts",
+        Capability.SHARED_CARDS: "it counts resources by node, not by card",
+        Capability.DISRUPTION_MODE: "it preempts single pods only",
+        Capability.KUEUE_QUEUES: "its queues are its own",
+    }
+    monitors_off: ClassVar[Mapping[str, str]] = {
+        "disproportionate-eviction": "the monitor reads the plugins of our policies",
+    }
+    known_file: ClassVar[Path | None] = Path(__file__).with_name("known.yaml")
+
+    def __init__(self, wanted: str = "", configuration: str = "") -> None:
+        super().__init__(wanted, configuration)
+        self._process: YuniKornProcess | None = None
+
+    def version(self, site: Site) -> str:
+        del site
+        return program(SCHEDULER, version=self.wanted).version
+
+    def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
+        del settings
+        option = "--scheduler-binaries"
+        binaries.require((SCHEDULER,), folder=folder, progress=progress, option=option, version=self.wanted)
+
+    def scheduler(self, site: Site) -> YuniKornProcess:
+        folder = site.scheduler_programs
+        found = binaries.provide((SCHEDULER,), folder=folder, progress=site.progress, version=self.wanted)
+        self._process = YuniKornProcess(site, found[SCHEDULER].path)
+        return self._process
+
+    def alone(self, site: Site) -> YuniKornProcess:
+        del site
+        raise AdapterError(
+            "yunikorn cannot decide on a dump: a dump has neither its queues nor its applications\n"
+            "  do next: name another scheduler, or leave --scheduler out"
+        )
+
+    def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
+        if self._process is not None:
+            self._process.configure(yunikorn_queues.of_scenario(queues, nodes, yunikorn_queues.read(policy)))
+
+    def definitions(self, site: Site) -> Path:
+        """Return a folder with the definitions of Queue and PodGroup, which only checks and monitors read.
+
+        Without our policies: they protect the queue `default`, which a scenario creates here as any other.
+        """
+        folder = site.folder / "definitions"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("queue.yaml", "podgroup.yaml"):
+            (folder / name).write_bytes((distribution.folder("scheduler") / "crds" / name).read_bytes())
+        return folder
+
+    def unmarked_eviction(self, uid: str) -> dict[str, Any] | None:
+        return self._process.eviction(uid) if self._process is not None else None
