@@ -6,15 +6,12 @@ queues and its policy are one configuration, so that `configure` writes both.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ...api import timeouts
 from ...api.errors import PolicyRefusedError
-from ..adapter import Site, UnsuitableClusterError
-from ..daemon import Daemon
+from ..adapter import Site, UnsuitableClusterError, sha256
+from ..daemon import Programs
 from ..readiness import NotReadyError, retrying
 from . import queues
 from .log import YuniKornLog
@@ -25,16 +22,12 @@ _READY: Final = "scheduler state initialized"
 _SETTINGS: Final = {"service.schedulingInterval": "100ms", "service.placeholderImage": "schedspec.local/worker:1"}
 
 
-class YuniKornProcess:
+class YuniKornProcess(Programs):
     """The scheduler with its configuration. It runs until `stop`, whatever the policy."""
 
     def __init__(self, site: Site, program: Path) -> None:
-        self._site, self._program = site, program
-        self._daemon = Daemon(SCHEDULER, site.folder / "scheduler.log")
-        self._log = YuniKornLog(self._daemon.log)
-
-    def launch(self, policy: str) -> None:
-        """Do nothing yet: `start` writes the configuration first."""
+        super().__init__(site, {SCHEDULER: program}, {SCHEDULER: "scheduler.log"})
+        self._log = YuniKornLog(self._scheduler.log)
 
     def start(self, policy: str) -> None:
         """Return when YuniKorn schedules, with the queue of work that names none."""
@@ -42,25 +35,12 @@ class YuniKornProcess:
         self._write(queues.of_scenario((), (), queues.read(policy)))
         self._log.restart()
         environment = {"KUBECONFIG": str(self._site.kubeconfig), "NAMESPACE": NAMESPACE}
-        self._daemon.launch([self._program], environment)
-        for attempt in self._retrying():
+        self._scheduler.launch([self._programs[SCHEDULER]], environment)
+        for attempt in retrying(self.timeout, 0.05):
             with attempt:
-                self._daemon.check()
-                if _READY not in self._daemon.text():
+                self._scheduler.check()
+                if _READY not in self._scheduler.text():
                     raise NotReadyError("YuniKorn has not read the objects of the cluster yet")
-
-    def stop(self) -> None:
-        self._daemon.stop()
-
-    def handle(self) -> dict[str, Any]:
-        return {"pid": self._daemon.pid}
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        self._daemon.adopt(handle["pid"])
-
-    def check(self) -> None:
-        """Raise SchedulerDiedError if the program ended."""
-        self._daemon.check()
 
     def use_policy(self, text: str) -> str:
         """Check a policy; `configure` puts it into force together with the queues.
@@ -71,7 +51,7 @@ class YuniKornProcess:
         """
         if lacks := queues.read(text).lacks:
             raise UnsuitableClusterError(f"yunikorn lacks this policy ({lacks})")
-        return hashlib.sha256(text.encode()).hexdigest()
+        return sha256(text)
 
     def configure(self, text: str) -> None:
         """Return when YuniKorn uses these queues.
@@ -83,9 +63,9 @@ class YuniKornProcess:
         done, refused = self._log.configurations()
         if not self._write(text):
             return
-        for attempt in self._retrying():
+        for attempt in retrying(self.timeout, 0.05):
             with attempt:
-                self._daemon.check()
+                self._scheduler.check()
                 now, refusals = self._log.configurations()
                 if len(refusals) > len(refused):
                     raise PolicyRefusedError(f"YuniKorn refused these queues:\n  {refusals[-1]}", refusals[-1])
@@ -95,12 +75,6 @@ class YuniKornProcess:
     def eviction(self, uid: str) -> dict[str, Any] | None:
         """Return a condition that describes the preemption of a pod, or None."""
         return self._log.eviction(uid)
-
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
-
-    def last_lines(self, count: int) -> Sequence[str]:
-        return self._daemon.last_lines(count)
 
     def _write(self, text: str) -> bool:
         """Write the ConfigMap. Return False if it has these queues already."""
@@ -113,6 +87,3 @@ class YuniKornProcess:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
         self._site.api.apply(body, SCHEDULER)
         return True
-
-    def _retrying(self) -> Any:
-        return retrying(timeouts.READY * max(self._site.scale, 1.0), 0.05)
