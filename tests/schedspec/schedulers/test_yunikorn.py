@@ -303,7 +303,7 @@ def test_queues_are_not_in_force_before_the_log_says_so(
 
 def test_the_end_of_the_program_is_noticed_while_queues_wait(process: YuniKornProcess, api: FakeApi) -> None:
     api.line = ""
-    psutil.Process(process.handle()["pid"]).kill()
+    psutil.Process(process.handle()["yunikorn-scheduler"]).kill()
     with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
         process.configure("a")
 
