@@ -24,8 +24,9 @@ from ..lab.plan import (
     rules,
     sources,
 )
-from ..lab.twin import Choice
+from ..lab.twin import Choice, reads_policies
 from ..scheduler.inputs import write_line
+from ..schedulers import find
 from ..virtual.state.over_time import time_in
 from .answers import explains_errors, print_json, refuse_one_file_twice, refuses_bad_input
 
@@ -182,7 +183,10 @@ def _planned(given: dict[str, Any]) -> Plan:
     if not plan.decided_by:
         plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
-        plan.rules = rules.run_rules(features, plan.policies)
+        reads = not plan.asked[0] or reads_policies(find(plan.asked[0]))
+        for name in dict.fromkeys(filter(None, plan.asked)):
+            choice.progress(f"{name} runs the features on an embedded cluster")
+        plan.rules = rules.run_rules(features, plan.policies if reads else ("", ""), plan.asked, choice.programs)
     plan.conditions = [condition.text for condition in conditions]
     plan.failed = judge(plan, conditions)
     return plan

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ...scheduler.reasons.text import count
+
 _MADE = re.compile(r"[\w.-]+/[\w.-]*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 """The key of a PodGroup whose name a controller made: `team/podgroup-UID`, `team/train-UID`."""
 
@@ -186,12 +188,20 @@ class OverLoad(msgspec.Struct):
 
 
 class TeamRules(msgspec.Struct):
-    """The third answer: the team's own scenarios under both policies."""
+    """The third answer: the team's own scenarios on both sides of the change."""
 
     scenarios: int
     flips: list[str] = []
     """Scenarios that pass without the change and fail with it, or the other way round."""
     problem: str = ""
+    by: str = ""
+    """The schedulers whose programs ran them on embedded clusters; empty for our scheduler in virtual time."""
+
+    @property
+    def title(self) -> str:
+        """How many scenarios flip, and who ran them."""
+        found = self.problem or f"{count(self.scenarios, 'scenario')}, {count(len(self.flips), 'flip')}"
+        return f"{found} ({self.by})" if self.by else found
 
 
 class Plan(msgspec.Struct):
@@ -213,6 +223,8 @@ class Plan(msgspec.Struct):
     failed: list[str] = []
     """The results that are worse than permitted."""
     decided_by: str = ""
+    asked: tuple[str, str] = ("", "")
+    """What `--scheduler` names on each side; empty for the model."""
     """The scheduler's own program that decided at once, with its version; empty: our model of it."""
     model: AtOnce | None = None
     """The effects by our model, beside those of a scheduler's own program."""

@@ -73,6 +73,8 @@ class Decided(NamedTuple):
     assumptions: Sequence[str]
     by: str = ""
     """The program that decided, with its version; empty for the model."""
+    asked: tuple[str, str] = ("", "")
+    """What `--scheduler` names in each world; empty for the model."""
     model: tuple[PlannedWorld, PlannedWorld] | None = None
     """What our model decides in both worlds, beside a scheduler's own program."""
 
@@ -160,6 +162,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         at_once.merged(effects),
         runs=effects,
         decided_by=decided.by,
+        asked=decided.asked,
         model=None if decided.model is None else at_once.compare(*decided.model, queues, new),
         notes=[*worlds.notes, *state.notes],
         assumptions=[*decided.assumptions],

@@ -1,4 +1,8 @@
-"""Run the team's own scenarios under both policies in virtual time, and find those whose verdict changes."""
+"""Run the team's own scenarios on both sides of a change, and find those whose verdict changes.
+
+Where our model decides, they run in virtual time; where a scheduler's own program decides, that program runs them on an
+embedded cluster, on each side in its own version.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from ... import distribution, results
@@ -15,21 +20,43 @@ from .answer import TeamRules
 _JUDGED = ("passed", "failed", "known", "by design")
 
 
-def run_rules(features: list[Path], policies: tuple[str, str]) -> TeamRules:
-    """Run features with each policy.
+def run_rules(
+    features: list[Path],
+    policies: tuple[str, str],
+    schedulers: tuple[str, str] = ("", ""),
+    programs: Path | None = None,
+) -> TeamRules:
+    """Run features on each side.
 
     A policy that scenarios name counts as changed if its file in `policies/` beside the features has the text of one of
     the two policies. A scenario that names any other policy has the same verdict under both.
+
+    Args:
+        features: Files and folders.
+        policies: The policy of each side; empty if the scheduler reads none of these files.
+        schedulers: What `--scheduler` names on each side; empty for our scheduler in virtual time.
+        programs: The user's folder with the scheduler's programs.
     """
     with tempfile.TemporaryDirectory() as folder:
-        before, problem = _verdicts(features, policies, policies[0], Path(folder) / "now")
-        after, worse = _verdicts(features, policies, policies[1], Path(folder) / "proposed")
+        (before, problem), (after, worse) = (
+            _verdicts(features, policies, policy, [*_on(scheduler, programs)], Path(folder) / side)
+            for side, policy, scheduler in zip(("now", "proposed"), policies, schedulers, strict=True)
+        )
     flips = [
         f"{name}: {before[name]} → {verdict}"
         for name, verdict in sorted(after.items())
         if name in before and before[name] != verdict
     ]
-    return TeamRules(len(after), flips, problem or worse)
+    return TeamRules(len(after), flips, problem or worse, " and ".join(dict.fromkeys(filter(None, schedulers))))
+
+
+def _on(scheduler: str, programs: Path | None) -> Iterator[str]:
+    if not scheduler:
+        yield from ("--cluster", "simulated")
+        return
+    yield from ("--cluster", "embedded", "--scheduler", scheduler)
+    if programs is not None:
+        yield from ("--scheduler-binaries", str(programs))
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
@@ -45,23 +72,17 @@ def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, cop
     return copy
 
 
-def _verdicts(features: list[Path], sides: tuple[str, str], policy: str, folder: Path) -> tuple[dict[str, str], str]:
+def _verdicts(
+    features: list[Path], sides: tuple[str, str], policy: str, options: list[str], folder: Path
+) -> tuple[dict[str, str], str]:
     folder.mkdir()
-    file = folder / "policy.yaml"
-    file.write_text(policy, "utf-8")
-    options = [
-        "--cluster",
-        "simulated",
-        "--policy",
-        str(file),
-        "--out",
-        str(folder / "out"),
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]
-    if own := _own_policies(features, sides, policy, folder / "policies"):
-        options += ["-o", f"schedspec_policies={own}"]
+    if policy:
+        file = folder / "policy.yaml"
+        file.write_text(policy, "utf-8")
+        options += ["--policy", str(file)]
+        if own := _own_policies(features, sides, policy, folder / "policies"):
+            options += ["-o", f"schedspec_policies={own}"]
+    options += ["--out", str(folder / "out"), "-q", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *map(str, features), *options]
     ran = subprocess.run(command, env=distribution.environment(), capture_output=True, text=True, check=False)
     try:

@@ -22,10 +22,7 @@ def render_text(plan: Plan) -> str:
     lines += at_once_lines(plan)
     lines += load_lines(plan.over_load)
     if plan.rules is not None:
-        title = (
-            plan.rules.problem or f"{count(plan.rules.scenarios, 'scenario')}, {count(len(plan.rules.flips), 'flip')}"
-        )
-        lines += [f"the rules: {title}", *_indented(_first(plan.rules.flips, _FLIPS, "flips"))]
+        lines += [f"the rules: {plan.rules.title}", *_indented(_first(plan.rules.flips, _FLIPS, "flips"))]
     available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_first(plan.assumptions, available, "assumptions"))]
     lines += [f"worse than permitted: {condition}" for condition in plan.failed]
@@ -322,5 +319,4 @@ def _over_load(plan: Plan) -> list[str]:
 def _rules(plan: Plan) -> list[str]:
     if plan.rules is None:
         return []
-    title = plan.rules.problem or f"{count(plan.rules.scenarios, 'scenario')}, {count(len(plan.rules.flips), 'flip')}"
-    return ["", f"The rules: {_safe(title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MAX])]
+    return ["", f"The rules: {_safe(plan.rules.title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MAX])]

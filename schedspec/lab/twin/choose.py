@@ -124,6 +124,11 @@ def _scheduler_of(state: State) -> str:
     return "volcano" if others == ["volcano"] else ""
 
 
+def reads_policies(adapter: Adapter) -> bool:
+    """Whether a scheduler reads policy files: Kueue and kube-scheduler have configurations of their own."""
+    return not isinstance(adapter, Kueue | KubeScheduler)
+
+
 @dataclass(frozen=True, slots=True)
 class OwnProgram:
     """The scheduler's own program decides, in the world as it is and in the proposed one."""
@@ -140,9 +145,8 @@ class OwnProgram:
 
     @property
     def policies(self) -> PolicyUse:
-        """What it does with policy files: Kueue and kube-scheduler have configurations of their own."""
-        has_own = isinstance(self.proposed.adapter, Kueue | KubeScheduler)
-        return PolicyUse.NONE if has_own else PolicyUse.PASSED_ON
+        """What it does with policy files."""
+        return PolicyUse.PASSED_ON if reads_policies(self.proposed.adapter) else PolicyUse.NONE
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Run both worlds, and our model beside them if it can read the policy. Raises HarnessError, ClusterError."""

@@ -54,7 +54,8 @@ def decide(request: Request, worlds: Worlds, old: Twin, new: Twin, runs: int) ->
     versions = [version for _, version in found[:2]]
     by = f"{new.adapter.name} {versions[1]}".strip() + (f" against {versions[0]}" if old is not new else "")
     ran = [world for world, _ in found]
-    return Decided(ran[::2], ran[1::2], _assumptions(new, worlds.state), by)
+    asked = str(old.adapter), str(new.adapter)
+    return Decided(ran[::2], ran[1::2], _assumptions(new, worlds.state), by, asked)
 
 
 def _fits_twice(state: State) -> bool:

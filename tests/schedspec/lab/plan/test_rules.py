@@ -33,3 +33,14 @@ def test_a_scenario_that_the_change_breaks_flips(team: Path) -> None:
     (flip,) = found.flips
     assert "A release build gets its two gpus" in flip or "a_release_build" in flip
     assert flip.endswith("passed → failed")
+
+
+@pytest.mark.nightly
+@pytest.mark.embedded
+def test_an_upgrade_flips_the_scenario_that_it_repairs() -> None:
+    """kueue#13607 was repaired in v0.19.1."""
+    feature = Path(__file__).parents[4] / "features" / "gallery" / "kueue_13607.feature"
+    found = run_rules([feature], ("", ""), ("kueue@v0.19.0", "kueue@v0.19.1"))
+    assert (found.problem, len(found.flips)) == ("", 1)
+    assert found.flips[0].endswith("→ passed")
+    assert found.title == "1 scenario, 1 flip (kueue@v0.19.0 and kueue@v0.19.1)"
