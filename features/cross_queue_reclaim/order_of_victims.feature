@@ -18,7 +18,7 @@ Feature: A service evicts low-priority training before medium-priority training
   Rule: Low-priority training is evicted first, and only as much as is needed
 
     Scenario: A service of six cards evicts both low jobs and one of the medium jobs
-      # The document says "three low-priority jobs" of a cluster that runs two low and two medium ones.
+      # The use case that this comes from says "three low-priority jobs" of a cluster that runs two low and two medium ones.
       Given these jobs run:
         | job      | queue    | priority | gpus |
         | medium-1 | training | medium   | 2    |

@@ -19,11 +19,11 @@ Feature: Preempting gangs
     Scenario: The gang of higher priority runs
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
-        | humble | 4        | 2   | low      | group      |
+        | resnet | 4        | 2   | low      | group      |
       When these gangs are submitted:
         | gang  | replicas | cpu | priority |
-        | grand | 4        | 2   | high     |
-      Then "grand" runs
+        | llama | 4        | 2   | high     |
+      Then "llama" runs
       And exactly 4 pods are evicted, once each
 
     @core
@@ -42,25 +42,25 @@ Feature: Preempting gangs
       # Evictions would free capacity for two pods of the gang, but not for the third: a gang of equal priority holds it.
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
-        | humble | 2        | 2   | low      | group      |
+        | resnet | 2        | 2   | low      | group      |
         | equal  | 2        | 2   | high     | group      |
       When these gangs are submitted:
         | gang  | replicas | cpu | priority |
-        | grand | 3        | 2   | high     |
-      Then "grand" stays pending
+        | llama | 3        | 2   | high     |
+      Then "llama" stays pending
       And nothing is evicted
 
   Rule: Preemption respects the gang's disruption mode
 
     @needs-disruption-mode @extended
-    Scenario Outline: A gang that is disrupted by the <mode>
+    Scenario Outline: A gang of disruption mode <mode> loses <victims> of its four pods
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
-        | humble | 4        | 2   | low      | <mode>     |
+        | resnet | 4        | 2   | low      | <mode>     |
       When these gangs are submitted:
         | gang  | replicas | cpu | priority |
-        | grand | 2        | 2   | high     |
-      Then "grand" runs
+        | llama | 2        | 2   | high     |
+      Then "llama" runs
       And exactly <victims> pods are evicted, once each
 
       Examples:
@@ -74,9 +74,9 @@ Feature: Preempting gangs
     Scenario: A pod of higher priority preempts the gang as a whole, or waits
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
-        | humble | 8        | 1   | low      | group      |
+        | resnet | 8        | 1   | low      | group      |
       When these pods are submitted:
         | pod    | cpu | priority |
         | urgent | 3   | high     |
       Then "urgent" runs or is refused
-      And "humble" runs as a whole or not at all
+      And "resnet" runs as a whole or not at all

@@ -23,8 +23,8 @@ Feature: Rules of the queue tree
         | cousin  | b1    | 5        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | cpu |
-        | mine | a2    | 1   |
-      Then "mine" runs
+        | tune | a2    | 1   |
+      Then "tune" runs
       And exactly 1 pod is evicted
       And "sibling" is evicted
       And "cousin" keeps running
@@ -52,7 +52,7 @@ Feature: Rules of the queue tree
       And these jobs run:
         | job   | queue | replicas | min available | cpu |
         | batch | b     | 5        | 1             | 1   |
-        | mine  | a     | 3        | 1             | 1   |
+        | tune  | a     | 3        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | cpu |
         | more | a     | 1   |
@@ -71,7 +71,7 @@ Feature: Rules of the queue tree
       And these jobs run:
         | job   | queue | replicas | min available | cpu |
         | batch | b     | 6        | 1             | 1   |
-        | mine  | a     | 2        | 1             | 1   |
+        | tune  | a     | 2        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | min available | cpu |
         | more | a     | 3        | 1             | 1   |

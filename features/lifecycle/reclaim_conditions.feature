@@ -9,7 +9,7 @@ Feature: The conditions of reclaim
   Rule: The victim's queue
 
     @extended
-    Scenario Outline: A queue that is <reclaimable> reclaimable
+    Scenario Outline: With reclaimable <flag>, a queue loses <victims> of its pods
       Given the policy "proportion"
       And these queues:
         | queue | weight | reclaimable |
@@ -20,17 +20,17 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" <claimant>
+        | tune | owner | 2        | 1   |
+      Then "tune" <claimant>
       And exactly <victims> pods are evicted, once each
 
       Examples:
-        | reclaimable | flag  | claimant      | victims |
-        | yes         | yes   | runs          | 2       |
-        | not         | no    | stays pending | 0       |
+        | flag | claimant      | victims |
+        | yes  | runs          | 2       |
+        | no   | stays pending | 0       |
 
     @extended
-    Scenario Outline: A queue that is <relation> what it deserves
+    Scenario Outline: A queue <relation> what it deserves loses <victims> of its pods
       Given the policy "capacity"
       And these queues:
         | queue | deserved |
@@ -41,8 +41,8 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" <claimant>
+        | tune | owner | 2        | 1   |
+      Then "tune" <claimant>
       And exactly <victims> pods are evicted, once each
 
       Examples:
@@ -53,7 +53,7 @@ Feature: The conditions of reclaim
   Rule: The victim itself
 
     @dialect
-    Scenario Outline: A pod whose annotation says preemptable <annotation>
+    Scenario Outline: A job whose pods say preemptable <annotation> loses <victims> of them
       Given the policy "proportion"
       And these queues:
         | queue | weight |
@@ -64,8 +64,8 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | 1             | 1   | <annotation> |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" <claimant>
+        | tune | owner | 2        | 1   |
+      Then "tune" <claimant>
       And exactly <victims> pods are evicted, once each
 
       Examples:
@@ -85,14 +85,14 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | 1             | 1   | 600s        |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" stays pending
+        | tune | owner | 2        | 1   |
+      Then "tune" stays pending
       And nothing is evicted
 
   Rule: The victim's gang, if gang and the queue plugin are in one tier
 
     @dialect
-    Scenario Outline: A job of four pods that needs <min available>
+    Scenario Outline: A job that needs <min available> of its four pods loses <victims>
       Given the policy "proportion-with-gang-in-one-tier"
       And these queues:
         | queue | weight |
@@ -103,8 +103,8 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | <min available> | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" <claimant>
+        | tune | owner | 2        | 1   |
+      Then "tune" <claimant>
       And exactly <victims> pods are evicted, once each
 
       Examples:
@@ -129,8 +129,8 @@ Feature: The conditions of reclaim
         | other | guest | 2        | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" runs
+        | tune | owner | 2        | 1   |
+      Then "tune" runs
       And exactly 2 pods are evicted, once each
       And exactly 1 of these is evicted:
         | workload |
@@ -149,6 +149,6 @@ Feature: The conditions of reclaim
         | batch | guest | 4        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" stays pending
+        | tune | owner | 2        | 1   |
+      Then "tune" stays pending
       And nothing is evicted

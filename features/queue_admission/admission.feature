@@ -55,13 +55,13 @@ Feature: A job that is not admitted uses nothing
         | team  |
       And these jobs run:
         | job    | queue | priority | cpu |
-        | humble | team  | low      | 4   |
+        | resnet | team  | low      | 4   |
       When these jobs are submitted:
         | job   | queue | priority | cpu |
-        | grand | team  | high     | 4   |
-      Then "grand" runs
+        | llama | team  | high     | 4   |
+      Then "llama" runs
       And exactly 1 pod is evicted
-      And "humble" is evicted
+      And "resnet" is evicted
 
     @core
     Scenario: Equal priority preempts nothing
@@ -91,15 +91,15 @@ Feature: A job that is not admitted uses nothing
         | low   | 10    |
       And these queues:
         | queue |
-        | mine  |
-        | yours |
+        | team  |
+        | other |
       And these jobs run:
         | job    | queue | priority | cpu |
-        | humble | yours | low      | 4   |
+        | resnet | other | low      | 4   |
       When these jobs are submitted:
         | job   | queue | priority | cpu |
-        | grand | mine  | high     | 2   |
-      Then "grand" stays pending
+        | llama | team  | high     | 2   |
+      Then "llama" stays pending
       And nothing is evicted
 
   Rule: A policy uses amounts or weights for queues, not both

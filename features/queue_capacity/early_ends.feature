@@ -16,8 +16,8 @@ Feature: A pod that a switch of the policy keeps waiting says which
       | lent    | guest | 4        | 1   |
     When these services are submitted:
       | service | queue | replicas | cpu |
-      | mine    | owner | 3        | 1   |
-    Then exactly 1 pod of "mine" runs
-    And 2 pods of "mine" stay pending
-    And "mine" waits because of "reclaim: evicts only for the minimum of a job, 1 pod here (gang, tier 1)"
-    And "mine" waits because of "set enableJobStarving: false of gang"
+      | tune    | owner | 3        | 1   |
+    Then exactly 1 pod of "tune" runs
+    And 2 pods of "tune" stay pending
+    And "tune" waits because of "reclaim: evicts only for the minimum of a job, 1 pod here (gang, tier 1)"
+    And "tune" waits because of "set enableJobStarving: false of gang"

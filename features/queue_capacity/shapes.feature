@@ -21,8 +21,8 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | lent | guest | 3        | 1             | 4   | 8Gi    |
       When these jobs are submitted:
         | job  | queue | cpu | memory   |
-        | mine | owner | 4   | <memory> |
-      Then "mine" runs
+        | tune | owner | 4   | <memory> |
+      Then "tune" runs
       And exactly 1 pod is evicted
 
       Examples:
@@ -42,8 +42,8 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | lent | guest | 3        | 1             | 4   | 1    |
       When these jobs are submitted:
         | job  | queue | cpu |
-        | mine | owner | 4   |
-      Then "mine" runs
+        | tune | owner | 4   |
+      Then "tune" runs
       And exactly 1 pod is evicted
 
     @extended
@@ -58,9 +58,9 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | lent | guest | 3        | 1             | 2   | 8Gi    | 1    |
       When this job with tasks is submitted:
         | job  | queue | task     | replicas | cpu | memory | gpus |
-        | mine | owner | launcher | 1        | 1   | 4Gi    | 0    |
-        | mine | owner | worker   | 1        | 1   | 0      | 1    |
-      Then "mine" runs
+        | tune | owner | launcher | 1        | 1   | 4Gi    | 0    |
+        | tune | owner | worker   | 1        | 1   | 0      | 1    |
+      Then "tune" runs
       And exactly 1 pod is evicted
 
   Rule: A pod beyond its queue's share takes only what others have too much of
@@ -81,9 +81,9 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | lent | guest | 3        | 1             | 1   | 1Gi    |
       When these jobs are submitted:
         | job  | queue | replicas | min available | cpu | memory |
-        | mine | owner | 2        | 1             | 1   | 2Gi    |
-      Then exactly 1 pod of "mine" runs
-      And "mine" waits because of "of no use to the preemptor"
+        | tune | owner | 2        | 1             | 1   | 2Gi    |
+      Then exactly 1 pod of "tune" runs
+      And "tune" waits because of "of no use to the preemptor"
       And exactly 1 pod is evicted
 
   Rule: An important pod preempts pods of another shape

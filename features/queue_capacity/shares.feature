@@ -33,10 +33,10 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
         | batch | guest | 4        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
-      Then "mine" runs
+        | tune | owner | 2        | 1   |
+      Then "tune" runs
       And exactly 2 pods are evicted, once each
-      When "mine" completes
+      When "tune" completes
       Then "batch" runs
 
     @extended
@@ -55,8 +55,8 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
         | younger | guest | 2        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | cpu |
-        | mine | owner | 1   |
-      Then "mine" runs
+        | tune | owner | 1   |
+      Then "tune" runs
       And exactly 1 pod is evicted
       And "younger" is evicted
       And "older" keeps running
@@ -70,7 +70,7 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
       And these jobs run:
         | job   | queue | replicas | min available | cpu |
         | batch | guest | 2        | 1             | 1   |
-        | mine  | owner | 2        | 1             | 1   |
+        | tune  | owner | 2        | 1             | 1   |
       When these jobs are submitted:
         | job  | queue | cpu |
         | more | owner | 1   |
@@ -99,13 +99,13 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
         | guest | cpu 2    |           |
       And these jobs run:
         | job  | queue | replicas | min available | cpu |
-        | mine | owner | 3        | 1             | 1   |
+        | tune | owner | 3        | 1             | 1   |
       When these jobs are submitted:
         | job   | queue | replicas | cpu |
         | batch | guest | 2        | 1   |
       Then "batch" runs
       And exactly 1 pod is evicted
-      And exactly 2 pods of "mine" run
+      And exactly 2 pods of "tune" run
 
     @extended
     Scenario: A pod whose eviction would cut into the guarantee keeps running
@@ -116,7 +116,7 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
         | guest | cpu 2    |           |
       And these jobs run:
         | job  | queue | cpu |
-        | mine | owner | 3   |
+        | tune | owner | 3   |
       When these jobs are submitted:
         | job   | queue | replicas | cpu |
         | batch | guest | 2        | 1   |
@@ -150,12 +150,12 @@ Feature: The capability, the deserved amounts and the guarantee of a queue
         | batch | guest | 4        | 1             | 1   |
       And these jobs wait:
         | job  | queue | replicas | cpu |
-        | mine | owner | 2        | 1   |
+        | tune | owner | 2        | 1   |
       When these queues change:
         | queue | deserved |
         | guest | cpu 2    |
         | owner | cpu 2    |
-      Then "mine" runs
+      Then "tune" runs
       And exactly 2 pods are evicted, once each
       And exactly 2 pods of "batch" run
 

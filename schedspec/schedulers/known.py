@@ -3,7 +3,7 @@
 They are in a YAML file beside the adapter, as a list:
 
     - feature: lifecycle/reclaim_conditions.feature
-      scenario: A queue that is <relation> what it deserves
+      scenario: A queue <relation> what it deserves loses <victims> of its pods
       example: {relation: at}
       instead: the queue loses two pods although it holds exactly what it deserves
       signatures:

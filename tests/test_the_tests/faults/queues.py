@@ -118,7 +118,7 @@ FAULTS = (
         "ignore-deserved",
         "lets every queue reclaim from every queue",
         instead(*GIVES_ALL, *CLAIMS_ALL),
-        ("hierarchy/rules: The", f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: A queue at"),
+        ("hierarchy/rules: The", f"{CONDITIONS}: A queue at what", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "claims-beyond-deserved",
@@ -130,7 +130,7 @@ FAULTS = (
         "takes-from-the-poor",
         "reclaims from queues that hold no more than they deserve",
         instead(*GIVES_ALL),
-        (f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: Reclaim", "queue_weights/four"),
+        (f"{CONDITIONS}: A queue at what", "queue_capacity/shares: Reclaim", "queue_weights/four"),
     ),
     Fault(
         "over-capability",
