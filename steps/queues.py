@@ -149,7 +149,7 @@ def _(world: World, beside: Beside, file: str) -> None:
     world.apply_rendered(manifests.kueue_queues(beside(file)))
 
 
-@given("work of higher priority takes the room of work of lower priority")
+@given("a policy by which higher priority preempts lower priority")
 @makes(lambda _values, _rows: [(POLICY, "gangs")])
 def _(world: World) -> None:
     """The scheduler decides by its policy `gangs`: it preempts by priority."""

@@ -140,7 +140,7 @@ _GIVEN = {
     '有 "{file}" 中的节点': 'the nodes of "{file}"',
     '"{file}" 中的作业在运行': 'the jobs of "{file}" run',
     "有集群自己的节点": "the real nodes of the cluster",
-    "高优先级的工作可抢占低优先级的工作": "work of higher priority takes the room of work of lower priority",
+    "高优先级抢占低优先级的策略": "a policy by which higher priority preempts lower priority",
     "过了{span:Span}": "{span:Span} have passed",
     "以下{work:Work}已绑定：": "these {work:Work} are bound:",
     "以下多任务作业在运行：": "this job with tasks runs:",

@@ -1,7 +1,7 @@
 # language: zh-CN
 @dialect
 功能: 失去一个 Pod 的训练作业会怎样
-  gang 插件已启用，但对跨队列抢占没有发言权：一组中的一个 Pod 可以被驱逐，其余由作业自己的策略处理。
+  gang 插件已启用，但对跨队列回收没有发言权：一组中的一个 Pod 可以被驱逐，其余由作业自己的策略处理。
   英文版：what_becomes_of_the_job.feature。
 
   背景:

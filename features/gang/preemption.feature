@@ -3,7 +3,7 @@ Feature: Preempting gangs
   the loss of single pods.
 
   Background:
-    Given work of higher priority takes the room of work of lower priority
+    Given a policy by which higher priority preempts lower priority
     And these nodes:
       | node | cpu | memory |
       | n1   | 4   | 16Gi   |

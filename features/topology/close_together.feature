@@ -4,7 +4,7 @@ Feature: The pods of a gang stay close together in the network
   node label that a PodGroup names.
 
   Background:
-    Given work of higher priority takes the room of work of lower priority
+    Given a policy by which higher priority preempts lower priority
     And these nodes:
       | node | cpu | memory | rack   | spine   |
       | n1   | 4   | 16Gi   | rack-a | spine-1 |

@@ -2,7 +2,7 @@ Feature: A gang keeps its rack when one of its nodes leaves
   The pods that still run bind the new pods to their rack, even if another rack has more room.
 
   Background:
-    Given work of higher priority takes the room of work of lower priority
+    Given a policy by which higher priority preempts lower priority
     And these nodes:
       | node | cpu | memory | rack   |
       | n1   | 4   | 16Gi   | rack-a |

@@ -3,7 +3,7 @@ Feature: The parts of a job have racks of their own, close to each other
   data, so the whole job requires only a spine. A Volcano Job has `partitionPolicy` for this.
 
   Background:
-    Given work of higher priority takes the room of work of lower priority
+    Given a policy by which higher priority preempts lower priority
     And these nodes:
       | node | cpu | memory | rack   | spine   |
       | n1   | 4   | 16Gi   | rack-a | spine-1 |

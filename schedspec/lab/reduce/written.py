@@ -76,7 +76,7 @@ def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: st
         scheduler: The scheduler; a scheduler without policies preempts by priority.
     """
     if find(scheduler).missing(Capability.POLICY):
-        return "work of higher priority takes the room of work of lower priority"
+        return "a policy by which higher priority preempts lower priority"
     if name := names.get(policy):
         return f'the policy "{name}"'
     beside = out.with_suffix(".policy.yaml")

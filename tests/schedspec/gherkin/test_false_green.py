@@ -544,7 +544,7 @@ def test_a_column_of_examples_that_nothing_uses_is_refused(mistakes_of: Mistakes
 IN_FORCE = {
     "again": ('Given the policy "a"', 'Given the policy "a"'),
     "again by its file": ('Given the policy of "a.yaml"', 'Given the policy of "a.yaml"'),
-    "again in other words": ("Given work of higher priority takes the room of work of lower priority",) * 2,
+    "again in other words": ("Given a policy by which higher priority preempts lower priority",) * 2,
     "another between": ('Given the policy "a"', 'Given the policy "b"', 'Given the policy "a"'),
     "perhaps refused between": ('Given the policy "a"', 'When the policy "b" is given', 'Given the policy "a"'),
     "a file of that name": ('Given the policy "a"', 'Given the policy of "a"'),
