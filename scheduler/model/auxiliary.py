@@ -1,6 +1,6 @@
 """The auxiliary objects that placement and eviction use, by key.
 
-Each object is stored as received. `scheduler.model.equality` decides which differences count as a change.
+Each object is stored as received.
 
 A change of an object could alter a decision if and only if it changes a field that a decision reads. Other fields
 (heartbeats, statuses that controllers write, conditions) must not start a cycle.
