@@ -3,7 +3,7 @@
 An error fails the command: the scheduler rejects the policy, or never settles under it. A warning describes an effect
 of the policy that is hardly intended. Both name a remedy.
 
-`policy_rules` (with `vote_rules`), `queue_rules` and `resource_rules` have the rules; `objects` reads the manifests,
+`policy_rules`, `queue_rules` and `resource_rules` have the rules; `objects` reads the manifests,
 which `schemas` judges.
 """
 
