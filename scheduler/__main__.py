@@ -6,22 +6,23 @@ no traceback.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Protocol, TextIO, cast
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, TextIO, cast
+
+import click
 
 # Set before numpy is imported: otherwise numpy starts a thread for each further CPU of the node, and each thread uses
 # 0.1 s of CPU before it sleeps. No matrix of ours is large enough for a second thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from .live.options import add_controllers, add_run, options_from
+from .live.options import ONLY_CONTROLLERS, RUN, options_from
 from .model.printable import PrintableStream
 
-_PROGRAM = "python -m scheduler"
 PURPOSES = {
     "run": "schedule a cluster",
     "controllers": "run the controllers in a separate process, beside run --controllers none",
@@ -30,74 +31,102 @@ PURPOSES = {
     "replay": "repeat the decisions of recorded cycles, with the same or another policy",
 }
 """Purpose of each command, by name."""
+_RECORDING = "RECORDING is the directory of `run --record`, or one of its files."
+_MORE = {
+    "run": """\
+  schedspec scheduler run --kubeconfig ~/.kube/config --context staging --policy policies/team.yaml
+  schedspec scheduler run --policy team.yaml --record recording   # for explain and replay""",
+    "controllers": """\
+  schedspec scheduler controllers --kubeconfig ~/.kube/config     # beside:
+  schedspec scheduler run --kubeconfig ~/.kube/config --policy team.yaml --controllers none""",
+    "lint": """\
+  schedspec scheduler lint policies/*.yaml --strict
+  kubectl get configmap volcano-scheduler -o jsonpath='{.data.conf}' | schedspec scheduler lint -""",
+    "explain": f"""\
+  schedspec scheduler explain recording pod default/build-task-0
+  schedspec scheduler explain out/run/scenarios/SCENARIO job build --all
+
+{_RECORDING} NAME is namespace/name, the name of the workload, or a unique part of a name.""",
+    "replay": f"""\
+  schedspec scheduler replay recording                            # the same decisions, bit for bit
+  schedspec scheduler replay recording --policy policies/new.yaml # what would have been decided
+
+{_RECORDING}""",
+}
+"""The rest of each command's help: examples, and what its arguments are."""
 
 
-class Command(Protocol):
-    """A command with options, as a module has it."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-
-    def main(self, given: argparse.Namespace) -> int:
-        """Run the command and return its exit status."""
-
-
-def _reader(name: str) -> Command:
-    """Return the command that reads files. Only the module of this command is imported."""
+def command(name: str) -> click.Command | None:
+    """Return the command of a name, or None. Only its module is imported."""
+    params: Sequence[click.Parameter]
+    call: Callable[[SimpleNamespace], int]
     match name:
+        case "run" | "controllers":
+            params, call = (RUN if name == "run" else ONLY_CONTROLLERS), lambda given: _serve(given, name)
         case "lint":
             from . import lint  # noqa: PLC0415
 
-            return lint
+            params, call = lint.ARGUMENTS, _printable(lint.main)
         case "explain":
             from .recording import explain  # noqa: PLC0415
 
-            return explain
-        case _:
+            params, call = explain.ARGUMENTS, _printable(explain.main)
+        case "replay":
             from .recording import replay  # noqa: PLC0415
 
-            return replay
+            params, call = replay.ARGUMENTS, _printable(replay.main)
+        case _:
+            return None
+    return click.Command(
+        name,
+        params=[*params],
+        callback=lambda **given: call(SimpleNamespace(**given)),
+        short_help=PURPOSES[name],
+        help=f"{PURPOSES[name].capitalize()}.\n\n\b\nExamples:\n{_MORE[name]}",
+    )
 
 
-def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    """Declare the options of a command."""
-    if name == "run":
-        add_run(parser)
-    elif name == "controllers":
-        add_controllers(parser)
-    else:
-        _reader(name).add_arguments(parser)
+class Commands(click.Group):
+    """The commands of the scheduler; each is imported when it is used."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return [*PURPOSES]
 
-def run(name: str, given: argparse.Namespace) -> int:
-    """Run a command; return its exit status: 0, 1 after a failure, 2 after a usage error."""
-    if name in ("run", "controllers"):
-        return _serve(given, name)
-    with contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))):
-        return _reader(name).main(given)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        return command(cmd_name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the arguments and run their command; return its exit status."""
-    words = sys.argv[1:] if arguments is None else [*arguments]
-    chooser = argparse.ArgumentParser(prog=_PROGRAM, description="A queue scheduler for Kubernetes.")
-    commands = chooser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, purpose in PURPOSES.items():
-        commands.add_parser(name, help=purpose, add_help=False)
-    chosen = chooser.parse_args(words[:1]).command
-    parser = argparse.ArgumentParser(prog=f"{_PROGRAM} {chosen}", description=f"{PURPOSES[chosen].capitalize()}.")
-    add_arguments(chosen, parser)
-    return run(chosen, parser.parse_args(words[1:]))
+    """Run a command; return its exit status: 0, 1 after a failure, 2 after a usage error."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    group = Commands("scheduler", help="A queue scheduler for Kubernetes.", context_settings=settings)
+    words = None if arguments is None else [*arguments]
+    try:
+        status: Any = group.main(words, prog_name="python -m scheduler", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    return status if isinstance(status, int) else 0
 
 
-def _serve(given: argparse.Namespace, command: str) -> int:
+def _printable(call: Callable[[SimpleNamespace], int]) -> Callable[[SimpleNamespace], int]:
+    """Let a command print texts of tenants without control characters."""
+
+    def printing(given: SimpleNamespace) -> int:
+        with contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))):
+            return call(given)
+
+    return printing
+
+
+def _serve(given: SimpleNamespace, command: str) -> int:
     from .kube import ConfigError  # noqa: PLC0415 - the other commands need no client
     from .live import log  # noqa: PLC0415
     from .live.process import control, serve  # noqa: PLC0415
     from .live.server import ListenError  # noqa: PLC0415
     from .policy.loader import PolicyError  # noqa: PLC0415
 
-    options = options_from(given)
+    options = options_from(vars(given))
     log.set_up(options.log_level)
     try:
         return asyncio.run((serve if command == "run" else control)(options))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hack.images import command, python_base
 from schedspec.clusters.docker import Docker
-from schedspec.clusters.images import archives, dockerfile, wheels
+from schedspec.clusters.images import archives, dockerfile, scheduler_image
 from schedspec.clusters.images import dockerfile as base
 from schedspec.clusters.programs.binaries import provide
 from schedspec.clusters.programs.pinned import EMBEDDED, programs
@@ -54,14 +54,14 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
 
 
 def _make(docker: Docker, current: str, to: Path, progress: Progress) -> None:
-    packages = wheels.provide(docker, "suitewheels", SUITE / "requirements.lock", progress)
+    packages = scheduler_image.provide_wheels(docker, "suitewheels", SUITE / "requirements.lock", progress)
     binaries = provide(EMBEDDED, folder=None, progress=progress)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".suite-") as folder:
         context = Path(folder)
         for path, source in _sources():
             (context / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, context / path)
-        wheels.unpack(packages, context)
+        scheduler_image.unpack_wheels(packages, context)
         (context / "programs").mkdir()
         for name, binary in binaries.items():
             shutil.copy(binary.path, context / "programs" / name)

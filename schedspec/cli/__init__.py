@@ -57,113 +57,62 @@ Examples:
 """
 
 
-def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912, PLR0915 - a table of imports
+def _imported(name: str) -> click.Command | None:  # noqa: PLR0912, PLR0915 - a table of imports
     """Return a command. Only its module is imported."""
     match name:
         case "init":
-            from .init import init_command
-
-            return init_command
+            from .init import init_command as found
         case "test":
-            from .testing import test_command
-
-            return test_command
+            from .testing import test_command as found
         case "check":
-            from .check import check_command
-
-            return check_command
+            from .check import check_command as found
         case "steps":
-            from .project import steps_command
-
-            return steps_command
+            from .project import steps_command as found
         case "features":
-            from .project import features_command
-
-            return features_command
+            from .project import features_command as found
         case "up":
-            from .clusters import up_command
-
-            return up_command
+            from .clusters import up_command as found
         case "down":
-            from .clusters import down_command
-
-            return down_command
+            from .clusters import down_command as found
         case "list":
-            from .clusters import list_command
-
-            return list_command
+            from .clusters import list_command as found
         case "doctor":
-            from .clusters import doctor_command
-
-            return doctor_command
+            from .clusters import doctor_command as found
         case "binary":
-            from .clusters import binary_command
-
-            return binary_command
+            from .clusters import binary_command as found
         case "ci":
-            from .ci import ci_command
-
-            return ci_command
+            from .ci import ci_command as found
         case "matrix":
-            from .matrix import matrix_command
-
-            return matrix_command
+            from .matrix import matrix_command as found
         case "conformance":
-            from .conformance import conformance_command
-
-            return conformance_command
+            from .conformance import conformance_command as found
         case "report":
-            from .report import report_command
-
-            return report_command
+            from .report import report_command as found
         case "scheduler":
-            from .scheduling import scheduler_command
-
-            return scheduler_command
+            from .scheduling import scheduler_command as found
         case "simulate":
-            from .simulate import simulate_command
-
-            return simulate_command
+            from .simulate import simulate_command as found
         case "plan":
-            from .plan import plan_command
-
-            return plan_command
+            from .plan import plan_command as found
         case "why":
-            from .why import why_command
-
-            return why_command
+            from .why import why_command as found
         case "reduce":
-            from .reduce import reduce_command
-
-            return reduce_command
+            from .reduce import reduce_command as found
         case "explore":
-            from .explore import explore_command
-
-            return explore_command
+            from .explore import explore_command as found
         case "dump":
-            from .dump import dump_command
-
-            return dump_command
+            from .dump import dump_command as found
         case "names":
-            from .names import names_command
-
-            return names_command
+            from .names import names_command as found
         case "record":
-            from .record import record_command
-
-            return record_command
+            from .record import record_command as found
         case "judge":
-            from .judge import judge_command
-
-            return judge_command
+            from .judge import judge_command as found
         case "who":
-            from .who import who_command
-
-            return who_command
-        case "completion":
-            return completion
+            from .who import who_command as found
         case _:
-            return None
+            return completion if name == "completion" else None
+    return found
 
 
 class Commands(NearestCommand):

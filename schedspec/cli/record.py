@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from pathlib import Path
 
@@ -35,10 +34,7 @@ def _bytes(_context: click.Context, _option: click.Parameter, value: str) -> int
 
 
 def _address(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, int] | None:
-    try:
-        return None if value is None else address(value)
-    except argparse.ArgumentTypeError as error:
-        raise click.BadParameter(str(error)) from None
+    return None if value is None else address(value)
 
 
 @click.command("record")

@@ -14,7 +14,7 @@ import click
 from .. import distribution
 from ..api.errors import HarnessError
 from ..lab.explore.judge import found_by_monitors, monitors
-from ..lab.reduce import confirm, feature, moments, of_record, written
+from ..lab.reduce import confirm, feature, of_record, of_recording, written
 from ..lab.reduce.confirm import Site
 from ..lab.reduce.live import Live
 from ..lab.reduce.of_recording import is_recording
@@ -124,7 +124,7 @@ def _reduce(
     state: Path, because: str, policy: str, live: Live | None, *, is_over: Callable[[], bool], folder: Path
 ) -> Reduced:
     """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
-    how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": moments.moments}
+    how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
     known = ReductionInput(written.known_policies(), is_over, monitors, **how)
     if of_record.has_history(state) and (live or not is_recording(state)):
         state = of_record.list_before(state, because, folder)

@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.columns import InputError
 from .answers import explains_errors, refuse_one_file_twice, refuses_bad_input
-from .scheduling import ParsedCommand
 
 _BAD_INPUT = 2
-
-
-class SimulateCommand(ParsedCommand):
-    """Command of a simulation, with monitors, a page of the result, and many runs at once."""
-
-    examples = """\
-  schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
-  schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml"""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        command.add_arguments(parser)
-        add = parser.add_argument
-        add("--page", metavar="FILE", type=Path, help="the page of the result (default: beside --out, as .html)")
-        add("--seeds", metavar="N", type=int, help="run a synthetic load with N seeds, on all cores")
-        add("--sweep", metavar="FILE", type=Path, action="append", default=[],
-            help="run this policy as well, and print ranges; may be given several times")  # fmt: skip
-        add("--index", metavar="I", type=int, help="run only run I of --seeds and --sweep, counted from 0")
-        add("--no-monitors", action="store_true", help="leave out the monitors, which judge each bind and eviction")
-        add(
-            "--join",
-            metavar="DIR",
-            type=Path,
-            help="only compare the results below this folder, with those of --policy",
-        )
-
-    def execute(self, given: argparse.Namespace) -> int:
-        """Run the command."""
-        parser = self._parser()
-        return _simulate(given, {name for name, value in vars(given).items() if value != parser.get_default(name)})
+_PATH = click.Path(path_type=Path)
 
 
 @explains_errors
 @refuses_bad_input
-def _simulate(given: argparse.Namespace, is_set: set[str]) -> int:
+def _simulate(**values: Any) -> int:
+    """Run a load in virtual time and measure what each queue received.
+
+    \b
+    Examples:
+      schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
+      schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml
+    """
+    given = SimpleNamespace(**values)
     page = given.page or given.out.with_suffix(".html")
     refuse_one_file_twice(
         [("--out", given.out), ("--page", page), ("--record", given.record)],
@@ -58,6 +38,8 @@ def _simulate(given: argparse.Namespace, is_set: set[str]) -> int:
         ],
     )
     if given.join is not None:
+        source = click.get_current_context().get_parameter_source
+        is_set = {name for name in values if source(name) is ParameterSource.COMMANDLINE}
         for name in sorted(is_set - {"join", "policy", "page"}):
             option = f"--{name.replace('_', '-')}"
             raise InputError(option, "--join only compares results, and reads no such option", f"leave {option} out")
@@ -86,4 +68,29 @@ def write_page(result: Path, page: Path, before: Path | None) -> None:
     load.write(load.make(worlds), page)
 
 
-simulate_command = SimulateCommand("simulate", "run a load in virtual time and measure what each queue received")
+simulate_command = click.Command(
+    "simulate",
+    short_help="run a load in virtual time and measure what each queue received",
+    help=_simulate.__doc__,
+    callback=_simulate,
+    params=[
+        *command.OPTIONS,
+        click.Option(["--page"], metavar="FILE", type=_PATH, help="The page (default: beside --out, as .html)."),
+        click.Option(["--seeds"], metavar="N", type=int, help="Run a synthetic load with N seeds, on all cores."),
+        click.Option(
+            ["--sweep"],
+            metavar="FILE",
+            type=_PATH,
+            multiple=True,
+            help="Run this policy as well, and print ranges; may be given several times.",
+        ),
+        click.Option(["--index"], metavar="I", type=int, help="Run only run I of --seeds and --sweep, counted from 0."),
+        click.Option(["--no-monitors"], is_flag=True, help="Leave out the monitors, which judge binds and evictions."),
+        click.Option(
+            ["--join"],
+            metavar="DIR",
+            type=_PATH,
+            help="Only compare the results below this folder, with those of --policy.",
+        ),
+    ],
+)

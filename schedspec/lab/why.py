@@ -13,9 +13,9 @@ import msgspec
 
 from ..monitors import amounts
 from ..observe.view import condition
-from ..scheduler.controllers.runtime.pods import priority_of
 from ..scheduler.framework.decisions import QueueNumbers
 from ..scheduler.inputs import PolicyLoaded
+from ..scheduler.model.auxiliary import priority_of
 from ..scheduler.model.errors import PlacedError
 from ..scheduler.model.objects import Pod
 from ..scheduler.model.printable import printable
@@ -179,7 +179,7 @@ def _ahead(state: State, key: str, world: PlannedWorld) -> list[str]:
 
     def rank(other: str) -> _Rank:
         group = groups[other]
-        priority = priority_of(group.spec.priority_class_name, state.objects["PriorityClass"].values())
+        priority = priority_of(group.spec.priority_class_name, state.objects["PriorityClass"])
         return -priority, group.metadata.creation_timestamp or "", other
 
     mine = groups[key].spec.queue or "default"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,53 @@ import pytest
 from .. import clusters, options, steps
 from ..api import clock
 from ..api.errors import HarnessError
+from ..api.kinds import Kind, Ref
 from ..ci.plugin import Sharding
 from ..clusters import ClusterError, Settings
-from ..gherkin import bdd, collection, own_steps, selection, short_names
+from ..gherkin import bdd, collection, documents, own_steps, selection, short_names, step_check, step_decorators, things
 from ..observe.expect import Expect
 from ..observe.history import History
 from ..options import Options
 from ..report import files, record
-from ..report.files import Claim, FolderTakenError
+from ..scenario.preflight import Claim
 from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import claims, gating, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
+from . import gating, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
 from .hooks import HookSpecs
 from .report_plugin import RunReport
+
+_KINDS = {things.QUEUE: Kind.QUEUE, things.NODE: Kind.NODE, things.PRIORITY_CLASS: Kind.PRIORITYCLASS}
+
+
+def _claims_of(items: Iterable[pytest.Item]) -> Iterator[Claim]:
+    """Yield the cluster-scoped objects that the scenarios of a run will create, as their sentences declare.
+
+    A sentence without a declaration claims nothing; its objects are checked when the sentence runs.
+    """
+    indices: dict[pytest.Collector, step_check.StepIndex] = {}
+    for item in items:
+        scenario = bdd.scenario_of(item)
+        if scenario is None or item.parent is None or not collection.is_ours(item) or item.get_closest_marker("skip"):
+            continue
+        if item.parent not in indices:
+            indices[item.parent] = step_check.StepIndex(bdd.definitions_for(item.parent))
+        for sentence in scenario[2]:
+            for step in indices[item.parent].find(sentence):
+                for ref, line in _made(sentence, step):
+                    yield Claim(ref, f"{item.location[0]}:{line}")
+
+
+def _made(sentence: documents.Sentence, step: bdd.StepDefinition) -> Iterator[tuple[Ref, int]]:
+    """Yield the objects that a sentence creates, each with its line: that of its table row if there is one."""
+    values = step.values(sentence.text) or {}
+    shape = step_decorators.shape_of(step.function, values, sentence.columns)
+    rows = shape.read(sentence.table)[0] if shape is not None and sentence.table else []
+    for thing, name in step_decorators.made_by(step.function, values, rows) or ():
+        if thing in _KINDS and "*" not in name:
+            lines = zip(sentence.table, sentence.table_lines, strict=True)
+            yield Ref(_KINDS[thing], name), next((line for row, line in lines if name in row), sentence.line)
 
 
 def _check_programs(options: Options, progress: Callable[[str], None]) -> None:
@@ -130,8 +162,8 @@ def _with_a_folder_of_its_own(config: pytest.Config, given: options.Options) -> 
         return given
     with summary.reporting(config):
         try:
-            claim = Claim(given.out, named=given.out_is_named)
-        except FolderTakenError as taken:
+            claim = files.Claim(given.out, named=given.out_is_named)
+        except files.FolderTakenError as taken:
             raise pytest.UsageError(str(taken)) from None
         config.add_cleanup(claim.release)
         record.note_run(claim.folder, time.time())
@@ -218,7 +250,7 @@ def schedspec_live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
     session = LiveSession(
         config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.progress_writer(config)
     )
-    session.claims = lambda: claims.of_items(request.session.items)
+    session.claims = lambda: _claims_of(request.session.items)
     try:
         session.open()
     except UnsuitableClusterError as problem:

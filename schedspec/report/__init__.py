@@ -2,7 +2,7 @@
 
 `build` is the entry point of `schedspec report` and `schedspec ci --join`.
 
-1. At the end of a scenario, `from_run` makes its `record`, with what `course` and `queue_moments` compute. If the
+1. At the end of a scenario, `from_run` makes its `record`, with what `course` computes. If the
    scenario failed, `failure` writes its text, and `dump` everything that is known.
 2. `html` renders records as a page. `timeline` draws a scenario lane by lane (`…_lane`, `…_lanes`) on a `canvas`.
 3. `comparison` and `matrix` compare runs; `perfetto` and `cucumber` write records for other tools.

@@ -2,7 +2,7 @@
 
 An `Adapter` (`adapter`) describes a scheduler and returns the `Scheduler` to start: a process beside the cluster
 (`process`, `…_process`, `…_processes`), pods that the run deploys (`in_cluster`, `from_images`), or an installed one
-(`…_deployed`). `known` reads the differences that are known of a scheduler.
+(`deployed`). `known` reads the differences that are known of a scheduler.
 """
 
 from __future__ import annotations

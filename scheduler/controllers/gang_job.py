@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -36,7 +36,7 @@ class ObservedGangJob(Generic[J]):
     job: J
     pods: Sequence[Pod] = ()
     group: PodGroup | None = None
-    classes: Sequence[PriorityClass] = ()
+    classes: Mapping[str, PriorityClass] = field(default_factory=dict)
     commands: Sequence[Command] = ()
     """Commands to carry out; only a Volcano Job has any."""
     queue: str = DEFAULT
@@ -166,7 +166,7 @@ class GangJobController(ABC, Generic[J]):
             job=job,
             pods=self._pods.by("owner", scoped(job.metadata.namespace, job.metadata.uid)),
             group=group,
-            classes=list(self._classes),
+            classes={found.metadata.name: found for found in self._classes},
             commands=commands,
             queue=queue,
             limits=CapacityLimits(self._context.capacity.total, limits_above(queue, self._queues)),

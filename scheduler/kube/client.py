@@ -246,7 +246,7 @@ class Client:
         """Change an object, or its subresource `sub` (`status`).
 
         APPLY needs a field `manager` and creates a missing object. It leaves out fields that the API server's
-        definition of the kind lacks (`served_fields`). A patch is repeated if its answer is lost, so it
+        definition of the kind lacks (`ServedFields`). A patch is repeated if its answer is lost, so it
         must be idempotent: do not append to a list by a JSON patch.
         """
         path = resource.path(namespace, name, sub)

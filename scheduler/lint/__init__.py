@@ -3,19 +3,21 @@
 An error fails the command: the scheduler rejects the policy, or never settles under it. A warning describes an effect
 of the policy that is hardly intended. Both name a remedy.
 
-`policy_rules` (with `vote_rules`), `queue_rules` and `resource_rules` have the rules; `objects` reads the manifests,
+`policy_rules`, `queue_rules` and `resource_rules` have the rules; `objects` reads the manifests,
 which `schemas` judges.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
+import click
 import msgspec
 
+from ..model.printable import OUTPUT
 from ..policy.loader import PolicyError, read_document
 from ..reasons.text import count
 from .objects import LintFinding, Manifest, ManifestError, read_objects
@@ -23,33 +25,30 @@ from .policy_rules import policy_findings
 from .queue_rules import queue_findings, unread
 from .resource_rules import resource_findings
 
-__all__ = ["LintFinding", "add_arguments", "lint", "lint_manifests", "main", "unread_settings"]
+__all__ = ["ARGUMENTS", "LintFinding", "lint", "lint_manifests", "main", "unread_settings"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command line."""
-    parser.add_argument("policies", metavar="FILE", nargs="+", help="policy files; - is the standard input")
-    parser.add_argument(
-        "--queues",
+ARGUMENTS: tuple[click.Parameter, ...] = (
+    click.Argument(["policies"], metavar="FILE…", nargs=-1, required=True),
+    click.Option(
+        ["--queues"],
         metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times",
-    )
-    parser.add_argument(
-        "--definitions",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="Manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times.",
+    ),
+    click.Option(
+        ["--definitions"],
         metavar="DIR",
-        type=Path,
-        help="the definitions by which Queues are judged, for instance Volcano's; without it, those of this scheduler",
-    )
-    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
-    )
+        type=click.Path(path_type=Path),
+        help="The definitions by which Queues are judged, for instance Volcano's; without it, those of this scheduler.",
+    ),
+    click.Option(["--strict"], is_flag=True, help="Fail on warnings too."),
+    OUTPUT,
+)
 
 
-def main(arguments: argparse.Namespace) -> int:
+def main(arguments: SimpleNamespace) -> int:
     """Print all findings.
 
     Returns:

@@ -7,7 +7,7 @@ A file that is renamed into place, as a ConfigMap's swap does, is complete: it i
 in place may be read in the middle, and the beginning of a policy can be a valid policy: such a file is loaded once it
 has not changed for `QUIET` seconds.
 
-No file at the path can block the event loop: `scheduler.policy.file` reads only regular files of bounded size, and a
+No file at the path can block the event loop: `scheduler.policy.loader` reads only regular files of bounded size, and a
 file of more than `_SMALL` bytes is parsed in a thread.
 """
 

@@ -1,6 +1,6 @@
 """The auxiliary objects that placement and eviction use, by key.
 
-Each object is stored as received. `scheduler.model.equality` decides which differences count as a change.
+Each object is stored as received.
 
 A change of an object could alter a decision if and only if it changes a field that a decision reads. Other fields
 (heartbeats, statuses that controllers write, conditions) must not start a cycle.
@@ -8,6 +8,7 @@ A change of an object could alter a decision if and only if it changes a field t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from . import objects, resources
@@ -185,3 +186,10 @@ class AuxiliaryObjects:
             self.listener.report(topic)
         else:
             self.listener.report_all()
+
+
+def priority_of(name: str, classes: Mapping[str, objects.PriorityClass]) -> int:
+    """Return the value of a priority class; if it is unknown, that of the global default class, or 0."""
+    if (named := classes.get(name)) is not None:
+        return named.value
+    return next((found.value for _, found in sorted(classes.items()) if found.global_default), 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from . import objects, resources
-from .auxiliary import AuxiliaryObjects, runs_ahead, same_group, same_node, same_queue, same_task
+from .auxiliary import AuxiliaryObjects, priority_of, runs_ahead, same_group, same_node, same_queue, same_task
 from .card_notation import smallest_card
 from .changes import CLAIMS, FREED, GROUPS, REQUESTS, WORK, PodState, check_size, report_pod, reserves_as_before
 from .errors import names_the_object
@@ -337,9 +337,7 @@ class Cluster(AuxiliaryObjects):
 
     def priority_of(self, class_name: str) -> int:
         """Return the value of a priority class; if it is unknown, return that of the global default class, or 0."""
-        if (named := self.priority_classes.get(class_name)) is not None:
-            return named.value
-        return next((c.value for _, c in sorted(self.priority_classes.items()) if c.global_default), 0)
+        return priority_of(class_name, self.priority_classes)
 
     def set_priority_class(self, cls: objects.PriorityClass) -> None:
         known = self.priority_classes.get(cls.metadata.name)

@@ -10,6 +10,15 @@ from __future__ import annotations
 import re
 from typing import Any, TextIO
 
+import click
+
+OUTPUT = click.Option(
+    ["-o", "--output"],
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Text for people, json for programs.",
+)
+"""The option of a command that can print its answer for programs."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BREAKS = re.compile(r"[\n\t]")
 

@@ -5,14 +5,15 @@ The output consists of recorded decisions and reasons; nothing is decided again.
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import click
 import msgspec
 
 from ..framework.decisions import Decisions, Evict, QueueNumbers
@@ -20,10 +21,11 @@ from ..inputs import Decided, ObjectSeen
 from ..model.card_notation import GPU_INDEX, VGPU_IDS
 from ..model.cluster import Cluster
 from ..model.job import Job
+from ..model.printable import OUTPUT
 from ..model.resources import render_amount
 from ..model.task import Task
 from ..reasons import refusal_data, render_refusal, render_victim
-from .replay import RecordedCycle, cycles
+from .replay import RECORDING, RecordedCycle, cycles
 from .segments import RecordError, read_segment, required_segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -209,18 +211,17 @@ def _queue_lines(cluster: Cluster, decisions: Decisions, name: str, deciding: Co
 # ------------------------------------------------------------------------------------------------------------- command
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
-    parser.add_argument("kind", choices=("pod", "job"))
-    parser.add_argument("name", help="namespace/name, the name of the workload, or a unique part of a name")
-    parser.add_argument("--cycle", type=int, metavar="N", help="cycle to show (default: the last with a decision)")
-    parser.add_argument("--all", action="store_true", help="show every cycle with a decision about the pod or job")
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
-    )
+ARGUMENTS: tuple[click.Parameter, ...] = (
+    RECORDING,
+    click.Argument(["kind"], type=click.Choice(["pod", "job"])),
+    click.Argument(["name"]),
+    click.Option(["--cycle"], type=int, metavar="N", help="Cycle to show (default: the last with a decision)."),
+    click.Option(["--all"], is_flag=True, help="Show every cycle with a decision about the pod or job."),
+    OUTPUT,
+)
 
 
-def main(given: argparse.Namespace) -> int:
+def main(given: SimpleNamespace) -> int:
     """Run the command.
 
     Returns:

@@ -7,13 +7,14 @@ state to which the recorded policy led.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
+import click
 import msgspec
 
 from ..core import Core
@@ -21,7 +22,7 @@ from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
 from ..inputs import Decided, Input, PolicyLoaded, Remembered, Started, apply_input
 from ..model.cluster import Cluster
-from ..model.printable import one_line
+from ..model.printable import OUTPUT, one_line
 from ..policy.loader import PolicyError, load_policy, read_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
@@ -125,16 +126,18 @@ def _lines(decisions: Decisions) -> dict[str, None]:
 # ------------------------------------------------------------------------------------------------------------- command
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
-    parser.add_argument("--policy", type=Path, help="decide with this policy file and show the differences")
-    parser.add_argument("--cycle", type=int, help="replay only this cycle")
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
-    )
+RECORDING = click.Argument(["recording"], type=click.Path(path_type=Path))
+ARGUMENTS: tuple[click.Parameter, ...] = (
+    RECORDING,
+    click.Option(
+        ["--policy"], type=click.Path(path_type=Path), help="Decide with this policy file and show the differences."
+    ),
+    click.Option(["--cycle"], type=int, help="Replay only this cycle."),
+    OUTPUT,
+)
 
 
-def main(given: argparse.Namespace) -> int:
+def main(given: SimpleNamespace) -> int:
     """Run the command.
 
     Returns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 import sys
@@ -13,7 +12,7 @@ import pytest
 import yaml
 
 from schedspec.scheduler.lint import lint
-from schedspec.scheduler.live.options import CONTROLLERS, add_controllers, add_run, options_from
+from schedspec.scheduler.live.options import CONTROLLERS, ONLY_CONTROLLERS, RUN, parse
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -150,9 +149,7 @@ def test_the_policy_is_mounted_as_a_folder_so_that_changes_reach_the_scheduler(
 
 def test_each_program_accepts_its_arguments(manifest: str, container: dict[str, Any]) -> None:
     command, *arguments = container["args"]
-    parser = argparse.ArgumentParser()
-    (add_run if manifest == "deployment" else add_controllers)(parser)
-    options = options_from(parser.parse_args(arguments))
+    options = parse(arguments, RUN if manifest == "deployment" else ONLY_CONTROLLERS)
     assert command == {"deployment": "run", "controllers": "controllers"}[manifest]
     assert (options.listen, options.lease_namespace) == (("0.0.0.0", 8080), "schedspec")
     assert options.controllers == {"deployment": (), "controllers": CONTROLLERS}[manifest]

@@ -140,7 +140,7 @@ async def test_a_restart_after_the_last_write_changes_nothing(target: TargetClus
 
 
 async def _wait_for_reasons_of_groups_without_pods(target: TargetCluster) -> None:
-    """Wait for the last statuses, those of groups without pods: they are written after a delay (live/debounce.py)."""
+    """Wait for the last statuses, those of groups without pods: they are written after a delay (status_builder.py)."""
     with_pods = {gang_of(pod) for pod in target.history.pods.values()}
     without = {f"a{i}-0" for i in range(12)} - with_pods
     assert len(without) == 6

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from types import SimpleNamespace
+
+import click
 
 from schedspec.lab.simulate import command
 
 
 def simulate(arguments: Sequence[str]) -> int:
     """Run a load; return the exit status."""
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.main(parser.parse_args(arguments))
+    parsed = click.Command("simulate", params=[*command.OPTIONS]).make_context("simulate", [*arguments])
+    return command.main(SimpleNamespace(**parsed.params))

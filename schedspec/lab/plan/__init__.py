@@ -7,7 +7,7 @@
 2. A `Decider` (`make`) runs both worlds until they settle while nothing ends: which pods are evicted, which jobs start
    or wait. `at_once` does so with our scheduler, `schedspec.lab.twin` with the cluster's own.
 3. `over_load` runs both worlds over a load with our scheduler: waits, evictions, lost work, time below the guarantee.
-4. `text`, `markdown` and `page` render the answer, `verdict` compares it with what a pipeline permits.
+4. `text` and `page` render the answer, `verdict` compares it with what a pipeline permits.
 5. `sources` finds the two sets of files in a repository, `rules` runs the team's own scenarios, and `foreign` names the
    known differences of the scheduler that serves the cluster.
 

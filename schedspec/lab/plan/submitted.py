@@ -16,8 +16,8 @@ import msgspec
 from ...api.kinds import SERVED, Kind, kind_of
 from ...scenario import own_work
 from ...scenario.own_work import pod_specs
-from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from ...scheduler.model.auxiliary import priority_of
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...virtual.cluster import VirtualCluster
@@ -216,7 +216,7 @@ def _priority(place: str, name: str, pod: Object, state: State) -> int:
     if name:
         classes = state.others.get("WorkloadPriorityClass", {})
         return _priority_of(place, "WorkloadPriorityClass", name, {key: it["value"] for key, it in classes.items()})
-    return priority_of(pod.get("priorityClassName", ""), state.objects["PriorityClass"].values())
+    return priority_of(pod.get("priorityClassName", ""), state.objects["PriorityClass"])
 
 
 def _priority_of(place: str, kind: str, name: str, values: dict[str, int]) -> int:

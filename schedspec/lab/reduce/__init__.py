@@ -3,8 +3,8 @@
 1. `case` describes a small world as typed data, `play` runs it in virtual time, `signature` identifies an incident.
 2. `of_state` makes a case from a state; `shrink` and `simplify` reduce it; `as_steps` replaces running work by steps.
 3. `reduce` combines these parts.
-4. `of_recording`, `moments` and `of_record` read incidents from recordings and records; `feature` and `written` write
-   cases in the sentences of features; `confirm` runs what was written in the simulated cluster, `live` each candidate
+4. `of_recording` and `of_record` read incidents from recordings and records; `feature` and `written` write cases in
+   the sentences of features; `confirm` runs what was written in the simulated cluster, `live` each candidate
    on a cluster with another scheduler.
 """
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import click
 
 from ... import distribution
 from ...monitors import Rules
@@ -109,68 +111,104 @@ def _span(text: str) -> float:
     except ValueError:
         found = times.duration(text) or -1.0
     if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time; write seconds, or 30s, 10m, 2h")
+        raise click.BadParameter(f"{text!r} is not a time; write seconds, or 30s, 10m, 2h")
     return found
 
 
 def _positive(text: str) -> float:
     if not (found := _span(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write one above 0, such as 30s, 10m or 2h")
+        raise click.BadParameter(f"{text!r} is no time: write one above 0, such as 30s, 10m or 2h")
     return found
 
 
 def _resource(text: str) -> str:
     if not re.fullmatch(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of a resource; write, for instance, amd.com/gpu")
+        raise click.BadParameter(f"{text!r} is no name of a resource; write, for instance, amd.com/gpu")
     return text
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command line."""
-    add = parser.add_argument
-    add("--trace", metavar="FILE", type=Path, help="a CSV file with one job a row, also .csv.gz; or a recording")
-    add("--map", metavar="FIELD=COLUMN,…", default="", help=f"the columns of the trace; fields: {', '.join(FIELDS)}")
-    add("--preset", choices=tuple(PRESETS), help="the columns of a public trace; --map changes single ones")
-    add("--synthetic", metavar="FILE", type=Path, help="a load by arrival rates and distributions (docs/simulation.md)")
-    add("--seed", metavar="N", type=int, help="seed of the synthetic load (default: the file's, or 1)")
-    add("--state", metavar="FILE", type=Path,
-        help="begin from a state: files of kubectl get -o json, a dump, or a recording and its later load")  # fmt: skip
-    add("--run-time", metavar="TIME", type=_positive,
-        help="how long jobs of the state still run (default: as long as they have run)")  # fmt: skip
-    add("--nodes", metavar="COUNTxCARDS", action="append", default=[],
-        help="nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated")  # fmt: skip
-    add("--queues", metavar="FILE", type=Path, action="append", default=[],
-        help="manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1")  # fmt: skip
-    add("--policy", metavar="FILE", type=Path,
-        help="the policy (default: the state's, or policies/proportion.yaml)")  # fmt: skip
-    add(
-        "--resource",
+_FILE = click.Path(path_type=Path)
+OPTIONS: tuple[click.Parameter, ...] = (
+    click.Option(
+        ["--trace"], metavar="FILE", type=_FILE, help="A CSV file with one job a row, also .csv.gz; or a recording."
+    ),
+    click.Option(
+        ["--map"], metavar="FIELD=COLUMN,…", default="", help=f"The columns of the trace; fields: {', '.join(FIELDS)}."
+    ),
+    click.Option(
+        ["--preset"], type=click.Choice([*PRESETS]), help="The columns of a public trace; --map changes single ones."
+    ),
+    click.Option(
+        ["--synthetic"], metavar="FILE", type=_FILE, help="A load by rates and distributions (docs/simulation.md)."
+    ),
+    click.Option(["--seed"], metavar="N", type=int, help="Seed of the synthetic load (default: the file's, or 1)."),
+    click.Option(
+        ["--state"],
+        metavar="FILE",
+        type=_FILE,
+        help="Begin from a state: files of kubectl get -o json, a dump, or a recording and its later load.",
+    ),
+    click.Option(
+        ["--run-time"],
+        metavar="TIME",
+        type=_positive,
+        help="How long jobs of the state still run (default: as long as they have run).",
+    ),
+    click.Option(
+        ["--nodes"],
+        metavar="COUNTxCARDS",
+        multiple=True,
+        help="Nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated.",
+    ),
+    click.Option(
+        ["--queues"],
+        metavar="FILE",
+        type=_FILE,
+        multiple=True,
+        help="Manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1.",
+    ),
+    click.Option(
+        ["--policy"], metavar="FILE", type=_FILE, help="The policy (default: the state's, or policies/proportion.yaml)."
+    ),
+    click.Option(
+        ["--resource"],
         metavar="NAME",
         type=_resource,
         default="nvidia.com/gpu",
-        help="the resource name of cards (%(default)s)",
-    )
-    add("--skip-bad", action="store_true", help="leave out bad rows of the trace, and count them")
-    add("--out", metavar="FILE", type=Path, default=Path("simulation.jsonl"), help="the result file (%(default)s)")
-    add(
-        "--until",
+        show_default=True,
+        help="The resource name of cards.",
+    ),
+    click.Option(["--skip-bad"], is_flag=True, help="Leave out bad rows of the trace, and count them."),
+    click.Option(
+        ["--out"], metavar="FILE", type=_FILE, default="simulation.jsonl", show_default=True, help="The result file."
+    ),
+    click.Option(
+        ["--until"],
         metavar="TIME",
         type=_positive,
-        help="stop at this virtual time after the first submission, such as 24h",
-    )
-    add("--start-delay", metavar="TIME", type=_span, default=0.0, help="from a pod's bind to its start (0s)")
-    add("--grace", metavar="TIME", type=_span, default=0.0, help="from a pod's eviction to its end (0s)")
-    add("--on-eviction", choices=[str(policy) for policy in OnEviction if policy.deletes_remaining_pods],
+        help="Stop at this virtual time after the first submission, such as 24h.",
+    ),
+    click.Option(["--start-delay"], metavar="TIME", type=_span, default="0", help="From a pod's bind to its start."),
+    click.Option(["--grace"], metavar="TIME", type=_span, default="0", help="From a pod's eviction to its end."),
+    click.Option(
+        ["--on-eviction"],
+        type=click.Choice([str(policy) for policy in OnEviction if policy.deletes_remaining_pods]),
         default=str(OnEviction.RESTART),
-        help="after the eviction of a gang: restart it, continue from its last checkpoint, or give it up")  # fmt: skip
-    add("--checkpoint-every", metavar="TIME", type=_positive, default=0.0, help="work between checkpoints")
-    add("--sample", metavar="TIME", type=_positive, default=0.0,
-        help="virtual time between samples of the queues (default: a thousandth of the load's time)")  # fmt: skip
-    add("--against", metavar="FILE", type=Path, help="compare with this result of another run")
-    add("--record", metavar="DIR", type=Path, help="write every input, as `scheduler run --record` does")
+        help="After the eviction of a gang: restart it, continue from its last checkpoint, or give it up.",
+    ),
+    click.Option(["--checkpoint-every"], metavar="TIME", type=_positive, help="Work between checkpoints."),
+    click.Option(
+        ["--sample"],
+        metavar="TIME",
+        type=_positive,
+        help="Virtual time between samples of the queues (default: a thousandth of the load's time).",
+    ),
+    click.Option(["--against"], metavar="FILE", type=_FILE, help="Compare with this result of another run."),
+    click.Option(["--record"], metavar="DIR", type=_FILE, help="Write every input, as `scheduler run --record` does."),
+)
 
 
-def main(given: argparse.Namespace, *, is_judged: bool = False) -> int:
+def main(given: SimpleNamespace, *, is_judged: bool = False) -> int:
     """Run the command. If `is_judged`, monitors judge the run, and their first findings are printed.
 
     Returns:
@@ -207,7 +245,7 @@ def _show(findings: Sequence[Finding], out: Path) -> None:
         sys.stderr.write(f"{len(findings)} findings of monitors; {out} has all\n")
 
 
-def _simulate(given: argparse.Namespace, *, is_judged: bool) -> Outcome:
+def _simulate(given: SimpleNamespace, *, is_judged: bool) -> Outcome:
     inputs = read_inputs(given)
     policy = _policy_of(given, inputs)
     settings = Settings(start_delay=given.start_delay, grace=given.grace)
@@ -260,7 +298,7 @@ def _recording(folder: Path | None, inputs: Inputs, policy: PolicyLoaded) -> Ite
     writer.close()
 
 
-def _policy_of(given: argparse.Namespace, inputs: Inputs) -> PolicyLoaded:
+def _policy_of(given: SimpleNamespace, inputs: Inputs) -> PolicyLoaded:
     """Return the policy of --policy, of the state, or the default policy, with its name."""
     if given.policy is None and inputs.policy:
         return PolicyLoaded(f"the policy of {given.state}", inputs.policy)

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 
 from ...scheduler.model import resources
 from ...scheduler.model.cluster import Cluster
@@ -54,7 +54,7 @@ class Inputs:
     """The policy of the state, if it has one."""
 
 
-def read_inputs(given: argparse.Namespace) -> Inputs:
+def read_inputs(given: SimpleNamespace) -> Inputs:
     """Read the inputs that the options name. Raises InputError, StateError."""
     if given.trace is not None and given.synthetic is not None:
         raise InputError("--trace", "a run has one load: --trace and --synthetic exclude each other", "leave one out")
@@ -78,7 +78,7 @@ def read_inputs(given: argparse.Namespace) -> Inputs:
     )  # fmt: skip
 
 
-def _refuse_unread(given: argparse.Namespace) -> None:
+def _refuse_unread(given: SimpleNamespace) -> None:
     """Raise InputError for an option that nothing in this run reads."""
     keeps_work = given.on_eviction == OnEviction.CHECKPOINT
     for option, is_set, is_read, needs in (
@@ -93,7 +93,7 @@ def _refuse_unread(given: argparse.Namespace) -> None:
             raise InputError(option, f"nothing reads it without {needs}", f"add {needs}, or leave {option} out")
 
 
-def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Trace, int | None]:
+def _read_load(given: SimpleNamespace, queues: list[str] | None) -> tuple[Trace, int | None]:
     if given.synthetic is not None:
         trace, seed = read_synthetic(given.synthetic, given.resource, given.seed, queues)
         sys.stderr.write(f"{given.synthetic}: {count(len(trace.jobs), 'job')} with seed {seed}\n")
@@ -106,18 +106,18 @@ def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Tra
     return trace, None
 
 
-def _arrivals(given: argparse.Namespace, trace: Trace, shift: float) -> Iterator[Arrival]:
+def _arrivals(given: SimpleNamespace, trace: Trace, shift: float) -> Iterator[Arrival]:
     on_eviction = OnEviction(given.on_eviction)
     if on_eviction is OnEviction.CHECKPOINT and not given.checkpoint_every:
         raise InputError("--on-eviction checkpoint", "no time between checkpoints", "add --checkpoint-every 30m")
-    found = arrivals(trace, on_eviction=on_eviction, checkpoint_every=given.checkpoint_every)
+    found = arrivals(trace, on_eviction=on_eviction, checkpoint_every=given.checkpoint_every or 0.0)
     return (Arrival(arrival.at + shift, arrival.item) for arrival in found)
 
 
 # ----------------------------------------------------------------------------------------------------------- a state
 
 
-def _of_state(given: argparse.Namespace) -> Inputs:
+def _of_state(given: SimpleNamespace) -> Inputs:
     if given.nodes or given.queues:
         raise InputError("--state", "has nodes and queues of its own", "leave out --nodes and --queues")
     has_load = given.trace is not None or given.synthetic is not None
@@ -150,7 +150,7 @@ def _without_load(state: State) -> Inputs:
     )  # fmt: skip
 
 
-def _use_recording_as_load(found: Inputs, given: argparse.Namespace, state: State) -> None:
+def _use_recording_as_load(found: Inputs, given: SimpleNamespace, state: State) -> None:
     """Use the inputs of a recording after its checkpoint as the load."""
     recorded = Recorded(given.state, state)
     run_times = RunTimes(recorded.run_times, given.run_time)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import multiprocessing
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 from ...api.errors import HarnessError
 from ...observe.view import count
@@ -27,7 +27,7 @@ class SweepError(HarnessError):
     """The sweep cannot be run, or its results cannot be joined."""
 
 
-def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
+def runs_of(given: SimpleNamespace) -> list[SimpleNamespace]:
     """Return the options of each run: every policy with every seed; seeds count on from --seed. Raises SweepError."""
     if (given.seeds or 1) > 1 and given.synthetic is None:
         raise SweepError("--seeds: only a synthetic load has seeds\n  do next: name one with --synthetic")
@@ -47,11 +47,11 @@ def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
             seed = first + number if given.synthetic is not None else None
             name = stem if seed is None else f"{stem}-seed-{seed}"
             more = {"policy": policy, "seed": seed, "out": folder / f"{name}.jsonl"}
-            found.append(argparse.Namespace(**{**vars(given), **more}))
+            found.append(SimpleNamespace(**{**vars(given), **more}))
     return found
 
 
-def run_all(given: argparse.Namespace) -> int:
+def run_all(given: SimpleNamespace) -> int:
     """Run all runs, or the one that `--index` names, on all cores; print the ranges, and write the page of all.
 
     Returns:
@@ -75,7 +75,7 @@ def run_all(given: argparse.Namespace) -> int:
     return max(statuses)
 
 
-def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
+def _run(runs: Sequence[SimpleNamespace]) -> list[int]:
     workers = min(len(runs), os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends itself and writes its results so far
@@ -92,7 +92,7 @@ def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
         signal.signal(signal.SIGINT, before)
 
 
-def _one(given: argparse.Namespace) -> int:
+def _one(given: SimpleNamespace) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     end_with_parent(signal.SIGINT)  # the run writes its results so far
     with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
@@ -100,7 +100,7 @@ def _one(given: argparse.Namespace) -> int:
     return status
 
 
-def join(folder: Path, given: argparse.Namespace) -> int:
+def join(folder: Path, given: SimpleNamespace) -> int:
     """Print the ranges of all results below a folder, such as those of an Indexed Job. Raises SweepError."""
     found = sorted(folder.rglob("*.jsonl"))
     if not found:

@@ -1,4 +1,4 @@
-"""KAI Scheduler as one of the schedulers under test: adapter, queues and processes."""
+"""KAI Scheduler as one of the schedulers under test: its adapter."""
 
 from .adapter import Kai
 

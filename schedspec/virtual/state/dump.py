@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gzip
 import sys
@@ -15,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -61,21 +61,7 @@ POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-sched
 """Namespace and name of the ConfigMaps with a policy: ours as `deploy/` installs it, and Volcano's."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command line."""
-    add = parser.add_argument
-    add("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config, else of the pod")
-    add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
-    add("--out", type=Path, metavar="FILE", default=Path("state.jsonl.gz"), help="the file (%(default)s)")
-    add("--redact", action="store_true", help="replace names, in the same order; keep only what influences decisions")
-    add("--names", type=Path, metavar="FILE", help="of --redact: the table of names, for `schedspec names`")
-    add("--policy", type=Path, metavar="FILE", help="the scheduler's policy, if no ConfigMap of the cluster has it")
-    names = "schedulerName of the pods to schedule; repeat for several (default: that of pods of PodGroups)"
-    add("--scheduler-name", action="append", dest="scheduler_names", metavar="NAME", default=[],
-        help=names)  # fmt: skip
-
-
-def main(given: argparse.Namespace) -> int:
+def main(given: SimpleNamespace) -> int:
     """Run the command.
 
     Returns:

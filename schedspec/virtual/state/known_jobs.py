@@ -14,8 +14,8 @@ from ...scheduler.controllers.job.events import POD_EVICTED, JobEvent, policy_fo
 from ...scheduler.controllers.job.reconcile import pod_body
 from ...scheduler.controllers.job.state import FINISHED, ObservedJob, task_of, tasks_of
 from ...scheduler.controllers.runtime.objects import JOBS, VolcanoJob
-from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.model import names, objects
+from ...scheduler.model.auxiliary import priority_of
 from ...scheduler.reasons.text import count
 from .state import State
 
@@ -64,7 +64,7 @@ def _pods_of(state: State, job: VolcanoJob, group: objects.PodGroup) -> Iterator
                 creation_timestamp=group.metadata.creation_timestamp,
                 annotations=objects.read_annotations(pod.metadata.annotations),
             )
-            classes = state.objects["PriorityClass"].values()
+            classes = state.objects["PriorityClass"]
             spec = msgspec.structs.replace(pod.spec, priority=priority_of(pod.spec.priority_class_name, classes))
             yield objects.Pod(meta, spec, objects.PodStatus("Pending"))
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.model import names, objects, resources
+from ...scheduler.model.auxiliary import priority_of
 from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
@@ -53,7 +53,7 @@ def _pods_of(state: State, group: objects.PodGroup) -> list[objects.Pod]:
     made = objects.PodSpec(
         containers=[objects.Container(name="work", resources=requested)],
         scheduler_name=schedulers[0] if schedulers else "",
-        priority=priority_of(spec.priority_class_name, state.objects["PriorityClass"].values()),
+        priority=priority_of(spec.priority_class_name, state.objects["PriorityClass"]),
         priority_class_name=spec.priority_class_name,
     )
     return [objects.Pod(_meta(group, role, number), made) for number, role in enumerate(roles)]

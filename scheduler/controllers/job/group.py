@@ -9,12 +9,13 @@ from typing import Any
 
 from ...kube.resource import PODGROUPS
 from ...model import names, resources
+from ...model.auxiliary import priority_of
 from ...model.objects import NetworkTopology, PodGroup
 from ...model.resources import Resource, quantities
 from ..gang_job import group_update, is_outdated
 from ..runtime.objects import JOBS, PartitionPolicy, TaskSpec, VolcanoJob
 from ..runtime.pod_batches import MAX_WAITING, too_large
-from ..runtime.pods import priority_of, request_of, without_applied
+from ..runtime.pods import request_of, without_applied
 from ..runtime.writes import Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of
 

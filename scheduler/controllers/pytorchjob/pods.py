@@ -6,15 +6,16 @@ Names, labels and environment are those of Kubeflow's training operator (`pkg/co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...model import names, resources
+from ...model.auxiliary import priority_of
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource, quantities
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
 from ..runtime.pod_batches import MAX_WAITING, CapacityLimits, too_large
-from ..runtime.pods import add_environment, copy_of, priority_of, request_of, without_applied
+from ..runtime.pods import add_environment, copy_of, request_of, without_applied
 from ..runtime.writes import Create, owned_by
 
 MASTER, WORKER = "Master", "Worker"
@@ -136,25 +137,25 @@ def minimum_of(job: PyTorchJob) -> int:
     return total_of(job) if policy is None or policy.min_available is None else policy.min_available
 
 
-def gang_problem(job: PyTorchJob, classes: Iterable[PriorityClass], limits: CapacityLimits) -> str:
+def gang_problem(job: PyTorchJob, classes: Mapping[str, PriorityClass], limits: CapacityLimits) -> str:
     """Return why the job's gang could never start; empty if it could."""
     members = minimum_of(job)
-    return too_large(members, min_resources(job, members, list(classes)), limits) if members > MAX_WAITING else ""
+    return too_large(members, min_resources(job, members, classes), limits) if members > MAX_WAITING else ""
 
 
-def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:
+def group_spec(job: PyTorchJob, queue: str, classes: Mapping[str, PriorityClass]) -> dict[str, Any]:
     """Return the PodGroup's spec, in a queue."""
     policy = job.spec.run_policy.scheduling_policy
     minimum = minimum_of(job)
     given: Quantities | None = policy.min_resources if policy else None
-    needed = resources.parse(given) if given else min_resources(job, minimum, list(classes))
+    needed = resources.parse(given) if given else min_resources(job, minimum, classes)
     spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(needed)}
     if policy is not None and policy.priority_class:
         spec["priorityClassName"] = policy.priority_class
     return spec
 
 
-def min_resources(job: PyTorchJob, minimum: int, classes: list[PriorityClass]) -> Resource:
+def min_resources(job: PyTorchJob, minimum: int, classes: Mapping[str, PriorityClass]) -> Resource:
     """Return the sum of the requests of `minimum` pods, counted from the highest priority down."""
     ordered = sorted(
         replicas_of(job),

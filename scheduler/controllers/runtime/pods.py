@@ -12,7 +12,7 @@ import msgspec
 
 from ...model import names, resources
 from ...model.demand import requests_of
-from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityClass
+from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec
 from ...model.resources import Resource
 from .objects import Template
 
@@ -59,17 +59,6 @@ def request_of(template: Template) -> Resource:
     except (msgspec.ValidationError, ValueError) as error:
         raise TemplateError(f"template.spec: {error}") from error
     return {name: amount for name, amount in request.items() if name != resources.PODS}
-
-
-def priority_of(name: str, classes: Iterable[PriorityClass]) -> int:
-    """Return the value of a priority class, or of the default one, or 0."""
-    default = 0
-    for found in classes:
-        if name and found.metadata.name == name:
-            return found.value
-        if found.global_default:
-            default = found.value
-    return default
 
 
 def exit_code(pod: Pod) -> int | None:

@@ -57,7 +57,7 @@ def test_down_removes_the_other_clusters_when_one_removal_fails(
     def unreachable(name: str) -> None:
         raise ClusterError("the Docker engine does not answer", name, "start Docker")
 
-    monkeypatch.setattr("schedspec.clusters.kind_removal.delete_cluster", unreachable)
+    monkeypatch.setattr("schedspec.clusters.cleanup.delete_cluster", unreachable)
     _add("kind-1", tmp_path / "kind", kind="kind")
     _add("left", tmp_path / "left")
     assert run(["down"]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from schedspec.scheduler.kube import Scope
@@ -42,9 +43,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.items(), ids=REFUSED)
-def test_a_bad_option_is_refused_with_its_name_and_a_valid_value(
-    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
+def test_a_bad_option_is_refused_with_its_name_and_a_valid_value(arguments: str, message: str) -> None:
+    with pytest.raises(click.UsageError) as refused:
         parse(arguments.split())
-    assert f"argument {arguments.split(maxsplit=1)[0]}: {message}" in capsys.readouterr().err
+    assert refused.value.format_message() == f"Invalid value for '{arguments.split(maxsplit=1)[0]}': {message}"

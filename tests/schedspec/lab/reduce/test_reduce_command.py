@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from schedspec import distribution
 from schedspec.cli.reduce import reduce_command
 from schedspec.lab.reduce.feature import clean
-from schedspec.lab.reduce.moments import moments
+from schedspec.lab.reduce.of_recording import moments
 from schedspec.lab.reduce.written import MAX_LINES
 from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
