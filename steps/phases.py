@@ -99,9 +99,9 @@ def _(expect: Expect, name: str, state: str) -> None:
 @table(_STATUS)
 @vacuous(only_names)
 def _(expect: Expect, datatable: tables.Table) -> None:
-    """The deserved and allocated amounts in the queues' status. Columns: queue, deserved, allocated."""
+    """The deserved and allocated amounts in the queues' status, for a while. Columns: queue, deserved, allocated."""
     for row in _STATUS.rows(datatable):
         name = str(row.pop("name"))
         for field, amounts in row.items():
             assert isinstance(amounts, dict)
-            expect.eventually(phases.queue_has(name, field, amounts), within=timeouts.PHASE)
+            expect.settles(phases.queue_has(name, field, amounts), within=timeouts.PHASE, during=timeouts.HOLDS)

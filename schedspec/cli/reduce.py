@@ -23,7 +23,7 @@ from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.file import read_policy
 from ..scheduler.policy.loader import load_policy
-from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
+from .answers import Finite, count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 
 _OWN = "Reduced by schedspec"
@@ -47,7 +47,7 @@ _OWN = "Reduced by schedspec"
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     default=2.0,
     show_default=True,
     help="The budget: of CPU time; of time, with another scheduler.",

@@ -66,7 +66,7 @@ def _references(
             if unknown := known.problem(kinds, name):
                 yield sentence.line, unknown
             elif kinds in FILES:
-                known.add_file(sentence.line, kinds, name)
+                yield from ((sentence.line, text) for text in known.add_file(sentence.line, kinds, name))
             if placeholder == step_decorators.removed_by(step.function):
                 known.remove(kinds, name)
 

@@ -62,6 +62,7 @@ _REMOVES = "__schedspec_removes__"
 _REFUSES = "__schedspec_refuses__"
 _VACUOUS = "__schedspec_vacuous__"
 _JUDGES = "__schedspec_judges__"
+_OF_LATER = "__schedspec_of_later__"
 _READS = "__schedspec_reads__"
 _NO_QUOTE = Wording(r'[^"]*')
 
@@ -173,6 +174,17 @@ def vacuous(why: Vacuous) -> Callable[[Step], Step]:
         return function
 
     return decorate
+
+
+def of_later(function: Step) -> Step:
+    """Declare that a sentence says something only about the outcomes that later sentences state."""
+    setattr(function, _OF_LATER, True)
+    return function
+
+
+def is_of_later(function: Callable[..., object]) -> bool:
+    """Whether the sentence says something only about outcomes of later sentences."""
+    return bool(getattr(function, _OF_LATER, False))
 
 
 def judges(kind: str, queue: str = "") -> Callable[[Step], Step]:

@@ -164,12 +164,14 @@ class KnownThings:
             for kind in kinds:
                 self._things.pop(kind, None)
 
-    def add_file(self, line: int, kind: str, name: str) -> None:
-        """Add what a file creates, and require what it needs."""
+    def add_file(self, line: int, kind: str, name: str) -> list[str]:
+        """Add what a file creates, and require what it needs. Return the problem of each thing that exists already."""
         contents = self.facts.contents(kind, name, self.facts.folder)
+        repeated = list(self.repeated(contents.made))
         self.add(contents.made)
         for needed, thing, owner in contents.needed:
             self.need(line, [(needed, thing)], owner)
+        return repeated
 
     def add_anything(self) -> None:
         """Accept every name from now on: a sentence does not declare what it creates."""
