@@ -11,6 +11,7 @@ from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
+from schedspec.monitors.amounts import parse
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History, Object, View
@@ -232,9 +233,14 @@ def _(world: World, history: History, cards: Cards, datatable: tables.Table) -> 
 
 
 def _settings(history: History, queue: str) -> tuple[object, object] | None:
-    """Return the spec and the annotations of a queue; None if it does not exist."""
+    """Return the spec, with amounts as numbers, and the annotations of a queue; None if it does not exist."""
     found = history.now().get(Kind.QUEUE, queue)
-    return None if found is None else (found["spec"], found["metadata"].get("annotations"))
+    if found is None:
+        return None
+    spec = found["spec"]
+    amounts = {"guarantee": (spec.get("guarantee") or {}).get("resource")}
+    amounts |= {field: spec[field] for field in ("deserved", "capability") if field in spec}
+    return spec | {field: parse(given) for field, given in amounts.items()}, found["metadata"].get("annotations")
 
 
 @when("these nodes join:")

@@ -24,7 +24,7 @@ from schedspec.scenario.world import World
 @then('queue "{name}" never holds less than {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE, amount=RESOURCE)
 @reads(amount=quantities.limits)
-@judges(WORKLOAD)
+@judges(WORKLOAD, queue="name")
 @vacuous(lambda values, _: "no queue can hold less than 0; name a larger amount" if _is_zero(values["amount"]) else "")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """Once the queue has held the amount, it never holds less: `8 gpus`, `4 cpu`, `a third of the gpus`."""
@@ -45,7 +45,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 @then('queue "{name}" holds {amount:Range}', needs=(Capability.QUEUES,), Range=RANGE)
 @refers(name=QUEUE, amount=RESOURCE)
 @reads(amount=quantities.limits)
-@judges(WORKLOAD)
+@judges(WORKLOAD, queue="name")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """The queue holds this amount for a while: `8 gpus`, `between 2 and 4 gpus`, `a third of the gpus`."""
     first, _, last = amount.removeprefix("between ").rpartition(" and ")

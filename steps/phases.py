@@ -12,11 +12,20 @@ from schedspec.gherkin.things import QUEUE, WORKLOAD
 from schedspec.observe.expect import Expect
 from schedspec.steps.columns import amounts_needed
 
+
+def _allocated(text: str) -> dict[str, str]:
+    """Parse amounts that a queue holds. Raises ValueError."""
+    found = tables.amounts(text)
+    if none := next((name for name, number in found.items() if not tables.amount(number)), None):
+        raise ValueError(f"{none} is 0 before anything happens: write that the queue holds 0 of it")
+    return found
+
+
 _STATUS = tables.Shape(
     {
         "queue": ("name", tables.name),
         "deserved": ("deserved", tables.amounts),
-        "allocated": ("allocated", tables.amounts),
+        "allocated": ("allocated", _allocated),
     },
     required=("queue",),
     refers={"queue": QUEUE},

@@ -269,7 +269,10 @@ class KnownThings:
 
     def has_work_in(self, queue: str) -> bool:
         """Whether work may exist in a queue or below it."""
-        found = {name for _, kind, name, owner in self._needed if kind == QUEUE and self._is_work(owner)}
+        by_work = (
+            name for _, kind, name, owner in self._needed if kind == QUEUE and (not owner or self._is_work(owner))
+        )
+        found = set(by_work)  # a row without a name is about all work of a file
         while more := {self._parents[name][0] for name in found if name in self._parents} - found:
             found |= more
         return self._anything or queue in found

@@ -17,6 +17,9 @@ Feature: Acts
     And these queues:
       | queue | weight |
       | team  | 1      |
+    And these queues:
+      | queue | capability |
+      | cap   | cpu 4      |
     And these jobs run:
       | job | replicas | cpu |
       | j   | 2        | 1   |
@@ -52,6 +55,7 @@ IN_VAIN = {
 }
 VALUES = "these queues change:\n      | queue | weight |\n      | team | 1 |"
 IN_VAIN[VALUES] = "expected: queue team changes"
+IN_VAIN["these queues change:\n      | queue | capability |\n      | cap | cpu 4000m |"] = "expected: queue cap changes"
 BEFORE = {'"j" is deleted': '"j" is deleted', 'job "j" is aborted': '"j" is deleted'}
 BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team" is Closed'
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'

@@ -288,7 +288,7 @@ WRONG = {
         "6: this sentence says nothing: the row of default has only its name; fill in another column",
     ),
     "a status of a resource that no node has": (
-        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 0 |"),
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 1 |"),
         (
             "11: no sentence creates a node with the resource 'amd.com/gpu' (is 'nvidia.com/gpu' meant?); "
             f"there are: {ALWAYS}, nvidia.com/gpu"
@@ -373,6 +373,17 @@ WRONG = {
     "a node that joins beside its namesake": (
         NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
         "6: a node 'n1' exists already, and would be replaced: write another name",
+    ),
+    "a queue that holds none before anything happens": (
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | cpu 1, gpus 0 |"),
+        (
+            "11: allocated 'cpu 1, gpus 0': nvidia.com/gpu is 0 before anything happens: "
+            "write that the queue holds 0 of it"
+        ),
+    ),
+    "an amount of a queue without work": (
+        QUEUE + JOB_THEN.format('queue "research" holds 0 cpu'),
+        "9: this sentence says nothing: no earlier sentence creates work in queue 'research'",
     ),
     "a node without cpu": (
         table("Given these nodes:", "node | cpu | memory", "n | 0 | 1Gi"),
