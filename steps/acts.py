@@ -11,6 +11,7 @@ from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
+from schedspec.monitors.amounts import parse
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History, Object, View
@@ -123,6 +124,7 @@ def _(world: World, history: History, expect: Expect, name: str, done: str) -> N
     if view.get(Kind.VCJOB, name) is not None:
         _command(world, history, expect, (Kind.VCJOB, name), JOB_COMMANDS["aborted" if suspends else "resumed"])
     elif group is not None and group["kind"] == SERVED[Kind.WORKLOAD].kind:
+        _require_change(name, not group["spec"].get("active", True), suspends)
         world.patch(Kind.WORKLOAD, str(group["metadata"]["name"]), {"spec": {"active": not suspends}})
     else:
         _suspend(world, view, name, suspends)
@@ -134,19 +136,22 @@ def _suspend(world: World, view: View, name: str, suspends: bool) -> None:
         raise Unmet(f"{name} is a job that can be suspended", "it is not")
     spec = (view.get(kind, name) or {})["spec"]
     policy = spec if kind is Kind.JOB else spec.get("runPolicy") or {}
-    if bool(policy.get("suspend")) is suspends:
-        wanted = "not suspended" if suspends else "suspended"
-        raise Unmet(f"{name} is {wanted}: else this changes nothing", f"suspend: {policy.get('suspend', False)}")
+    _require_change(name, bool(policy.get("suspend")), suspends)
     change = {"suspend": suspends}
     world.patch(kind, name, {"spec": change if kind is Kind.JOB else {"runPolicy": change}})
+
+
+def _require_change(name: str, is_suspended: bool, suspends: bool) -> None:
+    if is_suspended is suspends:
+        wanted, seen = ("not ", "") if suspends else ("", "not ")
+        raise Unmet(f"{name} is {wanted}suspended: else this changes nothing", f"it is {seen}suspended")
 
 
 @when('pod "{name}" completes', needs=(Capability.POD_NAMES,))
 @refers(name=POD)
 def _(world: World, expect: Expect, name: str) -> None:
     """One pod completes with exit code 0."""
-    expect.eventually(pods.pod_can_finish(name), within=timeouts.RUNS)
-    world.finish(name, exit_code=0)
+    _finish_pod(world, expect, name, 0)
 
 
 @when('pod "{name}" fails with exit code {code:d}', needs=(Capability.POD_NAMES,))
@@ -154,8 +159,14 @@ def _(world: World, expect: Expect, name: str) -> None:
 @vacuous(lambda values, _: "" if 0 < values["code"] < 256 else "no pod fails with this exit code; write 1 to 255")
 def _(world: World, expect: Expect, name: str, code: int) -> None:
     """One pod fails with this exit code."""
+    _finish_pod(world, expect, name, code)
+
+
+def _finish_pod(world: World, expect: Expect, name: str, code: int) -> None:
     expect.eventually(pods.pod_can_finish(name), within=timeouts.RUNS)
+    pod = world.history.now().get(Kind.POD, name)
     world.finish(name, exit_code=code)
+    expect.eventually(pods.have_ended([pod] if pod is not None else []), within=timeouts.COMPLETES)
 
 
 @when('"{name}" is deleted')
@@ -190,7 +201,8 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
     if target is None:
         world.require_own(history.ref(kind, name))
         raise Unmet(f"{kind} {name} exists, and can be commanded", "it does not exist")
-    expect.eventually(phases.has_state(kind, name, *_CHANGES[action]), within=timeouts.PHASE)
+    states, is_one = _CHANGES[action]
+    expect.eventually(phases.has_state(kind, name, states, is_one), within=timeouts.PHASE)
     served = SERVED[kind]
     space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
     owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "controller": True}
@@ -204,6 +216,7 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
             "target": owner,
         }
     )
+    expect.eventually(phases.has_state(kind, name, states, not is_one), within=timeouts.PHASE)
 
 
 @when("these queues change:", needs=(Capability.QUEUES,))
@@ -220,9 +233,14 @@ def _(world: World, history: History, cards: Cards, datatable: tables.Table) -> 
 
 
 def _settings(history: History, queue: str) -> tuple[object, object] | None:
-    """Return the spec and the annotations of a queue; None if it does not exist."""
+    """Return the spec, with amounts as numbers, and the annotations of a queue; None if it does not exist."""
     found = history.now().get(Kind.QUEUE, queue)
-    return None if found is None else (found["spec"], found["metadata"].get("annotations"))
+    if found is None:
+        return None
+    spec = found["spec"]
+    amounts = {"guarantee": (spec.get("guarantee") or {}).get("resource")}
+    amounts |= {field: spec[field] for field in ("deserved", "capability") if field in spec}
+    return spec | {field: parse(given) for field, given in amounts.items()}, found["metadata"].get("annotations")
 
 
 @when("these nodes join:")

@@ -182,12 +182,12 @@ def _capacity(row: tables.Row) -> tables.Amounts:
 NODES = tables.Shape(
     {
         "node": ("name", tables.name),
-        "cpu": ("cpu", tables.quantity),
-        "memory": ("memory", tables.memory),
+        "cpu": ("cpu", tables.above_zero(tables.quantity)),
+        "memory": ("memory", tables.above_zero(tables.memory)),
         "gpus": (tables.of_resource(GPU), tables.whole_amount),
         "cards": ("cards", tables.count),
         "card": ("card", tables.word),
-        "pods": ("pods", tables.count),
+        "pods": ("pods", tables.above_zero(tables.count)),
         "shared gpus": ("shared_gpus", tables.count),
         "vgpus": ("vgpus", tables.count),
         "card memory": ("shared_memory", tables.mebibytes),
@@ -248,10 +248,10 @@ QUEUE_CLAIMS = replace(
     judge=_quota_without_model,
     settings=frozenset(),
     parent="",
-    judge_all=tables.nothing,
+    judge_all=tables.one_row,
     reserves=tables.nowhere,
 )
-"""Columns of a queue that the API server may refuse: its amounts may be invalid."""
+"""Columns of one queue that the API server may refuse: its amounts may be invalid."""
 
 
 def _labels_of(row: tables.Row) -> dict[str, str]:

@@ -12,7 +12,7 @@ from schedspec.api.kinds import Kind
 from schedspec.checks import holdings
 from schedspec.gherkin import quantities, tables
 from schedspec.gherkin.quantities import AMOUNT, RANGE
-from schedspec.gherkin.step_decorators import judges, refers, then, vacuous
+from schedspec.gherkin.step_decorators import judges, reads, refers, then, vacuous
 from schedspec.gherkin.things import QUEUE, RESOURCE, WORKLOAD
 from schedspec.monitors import Rules
 from schedspec.monitors.amounts import NONE, of_world, parse_quantity
@@ -23,7 +23,8 @@ from schedspec.scenario.world import World
 
 @then('queue "{name}" never holds less than {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE, amount=RESOURCE)
-@judges(WORKLOAD)
+@reads(amount=quantities.limits)
+@judges(WORKLOAD, queue="name")
 @vacuous(lambda values, _: "no queue can hold less than 0; name a larger amount" if _is_zero(values["amount"]) else "")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """Once the queue has held the amount, it never holds less: `8 gpus`, `4 cpu`, `a third of the gpus`."""
@@ -34,6 +35,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 
 @then('queue "{name}" holds at most {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE, amount=RESOURCE)
+@reads(amount=quantities.limits)
 @judges(WORKLOAD, queue="name")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """The queue has held at most this amount since the scenario began: `8 gpus`, `4 cpu`, `a third of the gpus`."""
@@ -42,7 +44,8 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 
 @then('queue "{name}" holds {amount:Range}', needs=(Capability.QUEUES,), Range=RANGE)
 @refers(name=QUEUE, amount=RESOURCE)
-@judges(WORKLOAD)
+@reads(amount=quantities.limits)
+@judges(WORKLOAD, queue="name")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """The queue holds this amount for a while: `8 gpus`, `between 2 and 4 gpus`, `a third of the gpus`."""
     first, _, last = amount.removeprefix("between ").rpartition(" and ")
@@ -55,8 +58,8 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 
 
 def _is_zero(amount: str) -> bool:
-    number = amount.partition(" ")[0]
-    return number[0].isdigit() and "%" not in amount and not parse_quantity(number)
+    number = amount.partition(" ")[0].rstrip("%")
+    return number[0].isdigit() and not parse_quantity(number)
 
 
 def _read(world: World, amount: str) -> tuple[str, Decimal]:

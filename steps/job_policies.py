@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from schedspec.api import timeouts
@@ -74,6 +74,13 @@ def columns(prefix: str, policies: str, of_task: str) -> dict[str, tables.Column
 def has_one(column: str) -> bool:
     """Whether a column has policies on events."""
     return column.removeprefix("job ").startswith("on ")
+
+
+def flaws(policies: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield why the API server of a cluster with Volcano refuses these policies together."""
+    others = sorted(policies.keys() - {"any", "code"})
+    if "any" in policies and others:
+        yield "", f"on any event stands beside on {others[0]}, and Volcano refuses both together: keep one of them"
 
 
 def _not_one(many: str) -> str:

@@ -53,6 +53,8 @@ def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield "", f"partition {part} does not divide replicas {wanted}"
     if "partition_required" in row and "partition" not in row:
         yield "", "partition required needs the column partition: how many pods a part has"
+    for column in ("policies", "task_policies", "job_policies"):
+        yield from job_policies.flaws(cast("dict[str, object]", row.get(column, {})))
     if "required" in row and "preferred" in row:
         yield "", "required and preferred contradict each other: fill in one of the two columns"
 

@@ -12,11 +12,20 @@ from schedspec.gherkin.things import QUEUE, WORKLOAD
 from schedspec.observe.expect import Expect
 from schedspec.steps.columns import amounts_needed
 
+
+def _allocated(text: str) -> dict[str, str]:
+    """Parse amounts that a queue holds. Raises ValueError."""
+    found = tables.amounts(text)
+    if none := next((name for name, number in found.items() if not tables.amount(number)), None):
+        raise ValueError(f"{none} is 0 before anything happens: write that the queue holds 0 of it")
+    return found
+
+
 _STATUS = tables.Shape(
     {
         "queue": ("name", tables.name),
         "deserved": ("deserved", tables.amounts),
-        "allocated": ("allocated", tables.amounts),
+        "allocated": ("allocated", _allocated),
     },
     required=("queue",),
     refers={"queue": QUEUE},
@@ -99,9 +108,9 @@ def _(expect: Expect, name: str, state: str) -> None:
 @table(_STATUS)
 @vacuous(only_names)
 def _(expect: Expect, datatable: tables.Table) -> None:
-    """The deserved and allocated amounts in the queues' status. Columns: queue, deserved, allocated."""
+    """The deserved and allocated amounts in the queues' status, for a while. Columns: queue, deserved, allocated."""
     for row in _STATUS.rows(datatable):
         name = str(row.pop("name"))
         for field, amounts in row.items():
             assert isinstance(amounts, dict)
-            expect.eventually(phases.queue_has(name, field, amounts), within=timeouts.PHASE)
+            expect.settles(phases.queue_has(name, field, amounts), within=timeouts.PHASE, during=timeouts.HOLDS)

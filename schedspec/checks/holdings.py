@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ..api.kinds import Kind
 from ..monitors import Ledger, Rules
-from ..monitors.amounts import NONE, of_world, spoken
+from ..monitors.amounts import NONE, spoken
 from ..monitors.reading import in_order, read
 from ..observe.expect import Check, Outcome
 from ..observe.history import Version, View
@@ -38,10 +38,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
     expected = f"queue {queue} holds at most {spoken(resource, most)}"
 
     def check(view: View) -> Outcome:
-        nodes = {version.ref.name: version.object for version in view.versions(Kind.NODE)}
-        has = of_world(nodes.values()).get(resource, NONE)
-        if nodes and most >= has:
-            text = f"all nodes have {spoken(resource, has)}, so that this says nothing; name a smaller amount"
+        if text := _always_below(view, resource, most):
             return Outcome(False, expected, text, hopeless=0.0)
         states = _holdings(view, queue, resource, rules)
         broken = next((_at(version, resource, held) for version, held in states if held > most), None)
@@ -56,11 +53,22 @@ def is_between(queue: str, resource: str, least: Decimal, most: Decimal, rules: 
     expected = f"queue {queue} holds {high if least == most else f'between {low} and {high}'}"
 
     def check(view: View) -> Outcome:
+        if not least and (text := _always_below(view, resource, most)):
+            return Outcome(False, expected, text, hopeless=0.0)
         held = [NONE, *(held for _, held in _holdings(view, queue, resource, rules))][-1]
         ok, seen = least <= held <= most, f"it holds {spoken(resource, held)}"
         return _outcome(view, queue, expected, None, seen, ok=ok)
 
     return check
+
+
+def _always_below(view: View, resource: str, most: Decimal) -> str:
+    """Return why no queue could hold more than this amount; empty if the nodes could hold more."""
+    nodes = {version.ref.name: version.object for version in view.versions(Kind.NODE)}
+    has = of_world(nodes.values()).get(resource, NONE)
+    if not nodes or most < has:
+        return ""
+    return f"all nodes have {spoken(resource, has)}, so that this says nothing; name a smaller amount"
 
 
 _Broken = tuple[Version, str]

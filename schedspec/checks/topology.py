@@ -64,14 +64,21 @@ def is_packed(workload: str, number: int) -> Check:
 
 @of_known
 def runs_on(workload: str, is_right: Callable[[Object], bool], where: str) -> Check:
-    """Every pod that the workload wants, or the pod of that name, runs on a node that is right. `where` names these."""
+    """Every pod that the workload wants, or the pod of that name, runs on a node that is right. `where` names these.
+
+    A node of the scenario is elsewhere.
+    """
 
     def check(view: View) -> Outcome:
+        nodes = [version.object for version in view.versions(Kind.NODE)]
+        if nodes and all(map(is_right, nodes)):
+            text = f"each node is one of {where}, so that this says nothing; write that {workload} runs"
+            return Outcome(False, f"{workload} runs on {where}", text, hopeless=0.0)
         pod = view.get(Kind.POD, workload)
         pods, wanted = views.pods_of(view, workload) or ([pod] if pod else []), wanted_pods(view, workload)
-        nodes = {str(pod["metadata"]["name"]): view.get(Kind.NODE, pod["spec"].get("nodeName", "")) for pod in pods}
+        of_pod = {str(pod["metadata"]["name"]): view.get(Kind.NODE, pod["spec"].get("nodeName", "")) for pod in pods}
         elsewhere = [
-            f"{name} is on {node['metadata']['name']}" for name, node in nodes.items() if node and not is_right(node)
+            f"{name} is on {node['metadata']['name']}" for name, node in of_pod.items() if node and not is_right(node)
         ]
         ok = bool(wanted) and sum(map(views.runs, pods)) == wanted and not elsewhere
         return Outcome(

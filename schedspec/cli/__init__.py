@@ -161,6 +161,12 @@ def completion(shell: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status: 0, 1 after a failure, 2 after a usage error."""
+    from .output import run  # imported here, because output is also a program
+
+    run(lambda: _main(arguments))
+
+
+def _main(arguments: list[str] | None) -> None:
     try:
         status: Any = schedspec.main(
             arguments, prog_name=distribution.prompt(), standalone_mode=False, complete_var="_SCHEDSPEC_COMPLETE"

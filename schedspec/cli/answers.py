@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -144,6 +145,17 @@ def parse_bytes(text: str) -> int:
     if found is None or not (size := int(found[1]) * _BYTES[found[2]]):
         raise ValueError(text)
     return size
+
+
+class Finite(click.FloatRange):
+    """A finite number in a range: for `FloatRange`, nan is in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number", param, ctx)
+        return number
 
 
 def count(number: int, one: str, many: str) -> str:

@@ -21,7 +21,7 @@ from ..ci.joined import ResultsError, Suite
 from ..ci.sharding import DURATIONS_FILE
 from ..report import build
 from ..report.files import PAGE, RECORDS
-from . import testing
+from . import output, testing
 from .answers import explains_errors
 
 
@@ -129,7 +129,7 @@ def _run(words: Sequence[str], out: Path) -> int:
     junit = out / "junit.xml"
     for earlier in (junit, out / PAGE, out / results.FILE):  # in case this run ends before it writes them
         earlier.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", f"--junitxml={junit}", f"--out={out}", *words]
+    command = output.pytest_command(f"--junitxml={junit}", f"--out={out}", *words)
     with _without_commands():
         return subprocess.run(command, env=distribution.environment(), check=False).returncode
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ import msgspec
 from .. import distribution, results
 from ..conformance import report_file
 from ..conformance.levels import MEANING, Level
+from . import output
 from .answers import explains_errors
 
 REPORT, BADGE = "conformance.yaml", "conformance.svg"
@@ -71,7 +71,7 @@ def conformance_command(
 
 def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:
     features = distribution.folder("features")
-    command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", str(features), "-m", " or ".join(levels)]
+    command = output.pytest_command(str(features), "-m", " or ".join(levels))
     command += ["--scheduler", scheduler, "--cluster", cluster, "--out", str(out), *options]
     (out / results.FILE).unlink(missing_ok=True)
     subprocess.run(command, env=distribution.environment(), check=False)

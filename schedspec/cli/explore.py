@@ -24,7 +24,7 @@ from ..lab.reduce.confirm import OWN, Site
 from ..lab.reduce.live import Live
 from ..monitors import MONITORS
 from ..schedulers import find
-from .answers import count, explains_errors, refuses_bad_input
+from .answers import Finite, count, explains_errors, refuses_bad_input
 from .sites import site_options
 
 _CANDIDATES = 3000
@@ -46,8 +46,15 @@ class _ListsNames(click.Command):
 
 @click.command("explore", cls=_ListsNames)
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_DEFAULT_SEEDS}.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
-@click.option("--first-seed", default=1, show_default=True, metavar="N", help="The first seed; the next ones follow.")
+@click.option("--minutes", type=Finite(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
+@click.option(
+    "--first-seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The first seed; the next ones follow.",
+)
 @click.option(
     "--out",
     default=Path("out/explore"),
@@ -69,6 +76,7 @@ class _ListsNames(click.Command):
 )
 @click.option(
     "--reduce-minutes",
+    type=Finite(0, min_open=True),
     default=10.0,
     show_default=True,
     metavar="M",

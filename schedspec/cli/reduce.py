@@ -22,7 +22,7 @@ from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.loader import load_policy, read_policy
-from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
+from .answers import Finite, count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 
 _OWN = "Reduced by schedspec"
@@ -46,7 +46,7 @@ _OWN = "Reduced by schedspec"
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     default=2.0,
     show_default=True,
     help="The budget: of CPU time; of time, with another scheduler.",

@@ -10,7 +10,6 @@ import itertools
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import click
 from .. import distribution
 from ..clusters.protocol import ClusterError
 from ..options.flags import FLAGS
-from . import repository
+from . import output, repository
 from .answers import explains_errors
 
 _LINES = re.compile(r"(:\d*)+$")
@@ -70,7 +69,7 @@ def test_command(context: click.Context, arguments: tuple[str, ...]) -> int:
         if len(runs) > 1:
             _refuse_one_file(arguments, runs)
             out = [f"--out={Path('out', 'run', slug(home))}"]
-        command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *out, *words]
+        command = output.pytest_command(*out, *words)
         ended = subprocess.run(command, env=distribution.environment(), check=False).returncode
         status = status or ended
     return status

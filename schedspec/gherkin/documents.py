@@ -48,6 +48,7 @@ __all__ = [
     "parts_of",
     "placed_scenarios",
     "placeholders",
+    "placeholders_in_words",
     "read_document",
     "read_text",
     "rules_of",
@@ -324,15 +325,28 @@ def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode
 
 def placeholders(document: Document, node: ScenarioNode) -> set[str]:
     """Return the placeholders of an outline: in its name, in its steps and in the steps of backgrounds."""
-    steps = [*node.steps, *(step for part in parts_of(document) if isinstance(part, Background) for step in part.steps)]
-    return {*PARAM_RE.findall(node.name)}.union(*map(_placeholders, steps))
+    return {*PARAM_RE.findall(node.name)}.union(*map(_placeholders, _steps_of(document, node)))
+
+
+def _steps_of(document: Document, node: ScenarioNode) -> list[StepNode]:
+    backgrounds = [part for part in parts_of(document) if isinstance(part, Background)]
+    return [*node.steps, *(step for part in backgrounds for step in part.steps)]
+
+
+def placeholders_in_words(document: Document, node: ScenarioNode) -> set[str]:
+    """Return the placeholders of an outline's steps that stand in a sentence, or in a part of a cell."""
+    texts = [text for step in _steps_of(document, node) for text in _texts(step) if not PARAM_RE.fullmatch(text)]
+    return {name for text in texts for name in PARAM_RE.findall(text)}
 
 
 def _placeholders(step: StepNode) -> set[str]:
+    return {name for text in _texts(step) for name in PARAM_RE.findall(text)}
+
+
+def _texts(step: StepNode) -> list[str]:
     rows = step.datatable.rows if step.datatable is not None else ()
     texts = [step.text, *(cell.value or "" for row in rows for cell in row.cells)]
-    texts += [step.docstring.content] if step.docstring is not None else []
-    return {name for text in texts for name in PARAM_RE.findall(text)}
+    return [*texts, step.docstring.content] if step.docstring is not None else texts
 
 
 def _sentence(kind: str, step: StepNode, example: Mapping[str, str]) -> Sentence:

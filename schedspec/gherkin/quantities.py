@@ -42,6 +42,8 @@ SPAN = Wording(
     translate=lambda text: re.sub("^an? ", "1 ", text),
 )
 """A time: `8 seconds`, `5 minutes`, `an hour`."""
+LONGEST = 24 * 3600.0
+"""Maximum number of seconds of a time: on a real cluster a scenario waits for it."""
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
 _CHINESE_UNITS = {"秒": "seconds", "分钟": "minutes", "小时": "hours"}
 _CHINESE = {
@@ -95,9 +97,16 @@ SPAN_ZH = Wording(f"[0-9]+ ?(?:{'|'.join(_CHINESE_UNITS)})", translate=_span_in_
 
 
 def seconds(span: str) -> float:
-    """Return the seconds of a time."""
+    """Return the seconds of a time.
+
+    Raises:
+        ValueError: It is no time, or longer than any run.
+    """
     number, _, unit = span.partition(" ")
-    return int(number) * _SECONDS[unit.removesuffix("s")]
+    found = int(number) * _SECONDS[unit.removesuffix("s")]
+    if not 0 < found <= LONGEST:
+        raise ValueError("write at least 1 second, and at most 24 hours")
+    return found
 
 
 def problem(many: str) -> str:
@@ -125,6 +134,21 @@ def bounds(many: str, total: int) -> tuple[int, int]:
     if many.startswith("at least"):
         return low, LIMIT
     return (0 if many.startswith("at most") else low), (high or [low])[0]
+
+
+def limits(text: str) -> list[str]:
+    """Return the amounts in words about a resource: of `between 2 and 4 gpus` both, of a share of the nodes none.
+
+    Raises:
+        ValueError: The resource has no such amount, or the range has nothing in it.
+    """
+    first, _, last = text.removeprefix("between ").rpartition(" and ")
+    words, _, word = last.rpartition(" ")
+    read = tables.amount_of(tables.resource(word))
+    found = [read(number) for number in (first, words) if number and not number.endswith(" of the")]
+    if len(found) > 1 and tables.amount(found[0]) >= tables.amount(found[1]):
+        raise ValueError("is no range: write the smaller amount first")
+    return found
 
 
 def amounts(text: str) -> dict[str, str]:

@@ -30,9 +30,10 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)
     rows: list[tables.Row] = []
+    is_read = shape is None
     if shape is not None and sentence.table:
-        rows = yield from _table(sentence, shape, known)
-    if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
+        rows, is_read = yield from _table(sentence, shape, known)
+    if is_read and (why := step_decorators.vacuous_in(step.function, values, rows)):
         yield sentence.line, f"this sentence says nothing: {why}"
     judged, queue = step_decorators.judged_by(step.function, values)
     if judged and not known.has(judged):
@@ -66,7 +67,7 @@ def _references(
             if unknown := known.problem(kinds, name):
                 yield sentence.line, unknown
             elif kinds in FILES:
-                known.add_file(sentence.line, kinds, name)
+                yield from ((sentence.line, text) for text in known.add_file(sentence.line, kinds, name))
             if placeholder == step_decorators.removed_by(step.function):
                 known.remove(kinds, name)
 
@@ -99,8 +100,10 @@ def _arguments(sentence: Sentence, step: bdd.StepDefinition, shape: tables.Shape
             yield sentence.line, f"this sentence needs a {what} below it: {sentence}{more}"
 
 
-def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Generator[Found, None, list[tables.Row]]:
-    """Yield the problems of the table by line; return the rows that can be read."""
+def _table(
+    sentence: Sentence, shape: tables.Shape, known: KnownThings
+) -> Generator[Found, None, tuple[list[tables.Row], bool]]:
+    """Yield the problems of the table by line; return the rows that can be read, and whether these are all cells."""
     table, lines = sentence.table, sentence.table_lines
     rows, flaws = shape.read(table)
     for number, text in flaws:
@@ -136,4 +139,4 @@ def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Gener
     known.reserve(
         {str(row.get("name", "")): (line, shape.reserves(row)) for line, row in zip(lines[1:], rows, strict=True)}
     )
-    return rows
+    return rows, bool(rows) and not flaws

@@ -118,6 +118,7 @@ def check_document(document: documents.Document, markers: Collection[str]) -> It
             text = "has no Then, so that it asserts nothing: say what must come, or what must not"
             yield Problem(line, f"the scenario {node.name!r} {text}")
         yield from _check_examples(node, documents.placeholders(document, node))
+        yield from _check_blanks(node, documents.placeholders_in_words(document, node))
     yield from _check_rules(document)
     for step, has_kind in documents.first_steps(document):
         if not has_kind:
@@ -164,6 +165,20 @@ def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iter
             rows.setdefault(values, row.location.line)
 
 
+def _check_blanks(node: documents.ScenarioNode, in_words: Collection[str]) -> Iterator[Problem]:
+    """Yield each value of the examples that is blank where only a cell of a table may be."""
+    for examples in node.examples:
+        header = examples.table_header
+        for place, head in enumerate(header.cells if header is not None else ()):
+            blank = [row.location.line for row in examples.table_body or () if not row.cells[place].value]
+            if head.value in in_words:
+                text = f"<{head.value}> is blank, and stands in a sentence: fill it in"
+                yield from (Problem(line, text) for line in blank)
+            elif blank and len(blank) == len(examples.table_body or ()):
+                text = f"no row has a value of <{head.value}>: fill one in, or remove the column"
+                yield Problem(head.location.line, text)
+
+
 def _tags(document: documents.Document) -> Iterator[documents.Tag]:
     yield from document.tags
     for child in document.children:
@@ -182,6 +197,10 @@ def check_steps(
     reported: set[tuple[int, str]] = set()
     for scenario in documents.sentences_in(document):
         known = KnownThings(facts)
+        last = max((n for n, one in enumerate(scenario.sentences) if _states_outcome(one, index)), default=-1)
+        for sentence in scenario.sentences[last + 1 :]:
+            if sentence.type == "then":
+                yield Problem(sentence.line, "this sentence says nothing: no later sentence states an outcome")
         for sentence in scenario.sentences:
             values = ", ".join(f"{name}={value}" for name, value in sentence.values)
             row = f" (with {values}, of line {scenario.row_line})" if values else ""
@@ -196,6 +215,12 @@ def check_steps(
                 yield Problem(line, text)
     for line, text in lost_lines.find(document, lines, index.is_sentence):
         yield Problem(line, text)
+
+
+def _states_outcome(sentence: documents.Sentence, index: StepIndex) -> bool:
+    """Whether the sentence states an outcome of its own."""
+    found = index.find(sentence) if sentence.type == "then" else ()
+    return sentence.type == "then" and not any(step_decorators.is_of_later(step.function) for step in found)
 
 
 def _check_sentence(

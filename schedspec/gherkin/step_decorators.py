@@ -14,6 +14,7 @@ called `schedspec_…`: a fixture of the project that has one of these names doe
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -25,6 +26,7 @@ import pytest_bdd
 from pytest_bdd import parsers
 
 from ..api.capabilities import Capability
+from ..api.errors import HarnessError
 from . import bdd
 from .documents import Sentence
 from .short_names import NAMES, OF_OUR_STEPS, PREFIX
@@ -62,6 +64,7 @@ _REMOVES = "__schedspec_removes__"
 _REFUSES = "__schedspec_refuses__"
 _VACUOUS = "__schedspec_vacuous__"
 _JUDGES = "__schedspec_judges__"
+_OF_LATER = "__schedspec_of_later__"
 _READS = "__schedspec_reads__"
 _NO_QUOTE = Wording(r'[^"]*')
 
@@ -175,6 +178,17 @@ def vacuous(why: Vacuous) -> Callable[[Step], Step]:
     return decorate
 
 
+def of_later(function: Step) -> Step:
+    """Declare that a sentence says something only about the outcomes that later sentences state."""
+    setattr(function, _OF_LATER, True)
+    return function
+
+
+def is_of_later(function: Callable[..., object]) -> bool:
+    """Whether the sentence says something only about outcomes of later sentences."""
+    return bool(getattr(function, _OF_LATER, False))
+
+
 def judges(kind: str, queue: str = "") -> Callable[[Step], Step]:
     """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted.
 
@@ -208,9 +222,11 @@ def only_names(_: Mapping[str, Any], rows: Sequence[Row]) -> str:
 
 
 def vacuous_in(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """Return why the sentence says nothing with these values; empty if it says something."""
+    """Return why the sentence says nothing with these values; empty if it says something, or has unreadable values."""
     why: Vacuous | None = getattr(function, _VACUOUS, None)
-    return why(values, rows) if why is not None else ""
+    with contextlib.suppress(ValueError):
+        return why(values, rows) if why is not None else ""
+    return ""
 
 
 def expects_refusal(of: str = "") -> Callable[[Step], Step]:
@@ -362,20 +378,24 @@ def _step(
 
 
 def _with_full_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with the full names of our fixtures instead of the short ones."""
+    """Return the function with the full names of our fixtures instead of the short ones. It returns nothing."""
     signature = inspect.signature(function)
     names = (*NAMES, *(OF_OUR_STEPS if bdd.is_ours(function) else ()))
     short = {PREFIX + name: name for name in names if name in signature.parameters}
-    if not short:
-        return function
     full = {name: called for called, name in short.items()}
 
     def with_short_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {short.get(name, name): value for name, value in arguments.items()}
 
     @functools.wraps(function)
-    def step(**arguments: Any) -> Any:
-        return function(**with_short_names(arguments))
+    def step(**arguments: Any) -> None:
+        if (verdict := function(**with_short_names(arguments))) is not None:
+            code = inspect.unwrap(function).__code__
+            where = f"{code.co_filename}:{code.co_firstlineno}"
+            raise HarnessError(
+                f"the step returns {verdict!r}, which nothing reads\n  where: {where}\n"
+                "  do next: let the step wait with `expect`, or raise an error"
+            )
 
     @functools.wraps(function)
     def generator(**arguments: Any) -> Any:

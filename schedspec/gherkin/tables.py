@@ -73,6 +73,12 @@ def nothing(_: object) -> Iterator[Any]:
     return iter(())
 
 
+def one_row(rows: Sequence[Row]) -> Iterator[Flaw]:
+    """Report the second row of a sentence about one thing: with several, it would say nothing of which it means."""
+    if len(rows) > 1:
+        yield 2, "this sentence is about one thing: keep one row, and write a sentence for each other one"
+
+
 def nowhere(_: Row) -> Amounts:
     """Return no amounts."""
     return {}
@@ -308,6 +314,25 @@ def memory(text: str) -> str:
     return text
 
 
+def above_zero(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a function that reads an amount as `read` does, and refuses zero: a node without it holds no pod."""
+
+    def read_above_zero(text: str) -> Any:
+        found = read(text)
+        if not amount(text):
+            raise ValueError("write more than 0: on a node without it no pod could run")
+        return found
+
+    return read_above_zero
+
+
+def devices(text: str) -> str:
+    """Return an amount of a device, as a quantity. Raises ValueError."""
+    if amount(text) % 1:
+        raise ValueError("write whole devices, for instance: 4")
+    return text
+
+
 def mebibytes(text: str) -> str:
     """Return an amount of a card's memory in MiB, from `8Gi` or `512Mi`. Raises ValueError."""
     number, unit = text[:-2], text[-2:]
@@ -337,12 +362,14 @@ def duration(text: str) -> str:
 
 def amounts(text: str) -> dict[str, str]:
     """Return `cpu 4, gpus 8` as {cpu: 4, nvidia.com/gpu: 8}. Raises ValueError."""
-    return {resource: _amount_of(resource)(amount) for resource, amount in claims(text).items()}
+    return {resource: amount_of(resource)(amount) for resource, amount in claims(text).items()}
 
 
-def _amount_of(resource: str) -> Callable[[str], str]:
-    """Return the function that reads amounts of a resource: memory in bytes, any other as a quantity."""
-    return memory if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else quantity
+def amount_of(resource: str) -> Callable[[str], str]:
+    """Return the function that reads amounts of a resource: memory in bytes, whole devices, any other as a quantity."""
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return memory
+    return devices if "/" in resource else quantity
 
 
 def claims(text: str) -> dict[str, str]:

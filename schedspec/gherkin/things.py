@@ -164,12 +164,14 @@ class KnownThings:
             for kind in kinds:
                 self._things.pop(kind, None)
 
-    def add_file(self, line: int, kind: str, name: str) -> None:
-        """Add what a file creates, and require what it needs."""
+    def add_file(self, line: int, kind: str, name: str) -> list[str]:
+        """Add what a file creates, and require what it needs. Return the problem of each thing that exists already."""
         contents = self.facts.contents(kind, name, self.facts.folder)
+        repeated = list(self.repeated(contents.made))
         self.add(contents.made)
         for needed, thing, owner in contents.needed:
             self.need(line, [(needed, thing)], owner)
+        return repeated
 
     def add_anything(self) -> None:
         """Accept every name from now on: a sentence does not declare what it creates."""
@@ -267,7 +269,10 @@ class KnownThings:
 
     def has_work_in(self, queue: str) -> bool:
         """Whether work may exist in a queue or below it."""
-        found = {name for _, kind, name, owner in self._needed if kind == QUEUE and self._is_work(owner)}
+        by_work = (
+            name for _, kind, name, owner in self._needed if kind == QUEUE and (not owner or self._is_work(owner))
+        )
+        found = set(by_work)  # a row without a name is about all work of a file
         while more := {self._parents[name][0] for name in found if name in self._parents} - found:
             found |= more
         return self._anything or queue in found

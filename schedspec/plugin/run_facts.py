@@ -22,6 +22,7 @@ from ..gherkin.tables import nearest
 from ..gherkin.things import (
     JOBS_OF,
     KUEUE_QUEUES_OF,
+    NODE,
     NODES_OF,
     POD,
     POLICY,
@@ -141,13 +142,16 @@ class Files:
         return manifests.find(name, manifests.folders_of(folder, self._root))
 
     def contents(self, kind: str, name: str, folder: Path) -> FileContents:
-        """Return what a file of work creates and needs; nothing of other files."""
+        """Return what a file creates, and what its work needs."""
         if kind == KUEUE_QUEUES_OF:
             queues = [it.object for it in manifests.kueue_queues(self.find(name, folder))]
             classes = [it for it in queues if it["kind"] == "WorkloadPriorityClass"]
             local = [it for it in queues if it["kind"] == "LocalQueue"]
             named = [(QUEUE, it["metadata"]["name"]) for it in local]
             return FileContents([*named, *((PRIORITY_CLASS, it["metadata"]["name"]) for it in classes)])
+        if kind in (QUEUES_OF, NODES_OF):
+            read, thing = (manifests.queues, QUEUE) if kind == QUEUES_OF else (manifests.nodes, NODE)
+            return FileContents([(thing, it.object["metadata"]["name"]) for it in read(self.find(name, folder))])
         if kind != JOBS_OF:
             return FileContents()
         found = own_work.of_file(self.find(name, folder))

@@ -269,6 +269,50 @@ def _of_kubernetes(item: Object) -> Iterator[Flaw]:
                 text = f"{value!r} is neither a number from 0 nor a percentage from 0% to 100%"
                 yield Flaw(("spec", rule), text, "write for example 2 or 50%")
 
+    template = template if isinstance(template := spec.get("template"), Mapping) else {}
+    if item["kind"] == "Pod":
+        yield from pod_flaws(spec, ("spec",))
+    elif isinstance(of_pod := template.get("spec"), Mapping):
+        yield from pod_flaws(of_pod, ("spec", "template", "spec"))
+    selected = _child(spec, "selector", "matchLabels")
+    labels = _child(template, "metadata", "labels")
+    if template and (missing := [name for name in selected if selected[name] != labels.get(name)]):
+        label = f"{missing[0]}={selected[missing[0]]}"
+        text = f"the selector has {label}, and the labels of its pods do not"
+        yield Flaw(("spec", "selector", "matchLabels"), text, "write the same label into spec.template.metadata.labels")
+
+
+def _child(item: Any, *path: str) -> Mapping[str, Any]:
+    """Return the mapping at a path; an empty one if there is none."""
+    for name in path:
+        item = item.get(name) if isinstance(item, Mapping) else None
+    return item if isinstance(item, Mapping) else {}
+
+
+def pod_flaws(spec: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """Yield why the API server would refuse requests and limits of a pod. The schema has accepted its form."""
+    for kind in ("initContainers", "containers"):
+        containers = spec.get(kind)
+        for place, container in enumerate(containers if isinstance(containers, list) else ()):
+            requests, limits = (_child(container, "resources", name) for name in ("requests", "limits"))
+            for name, amount in requests.items():
+                field = (*path, kind, place, "resources", "requests", name)
+                is_device = "/" in name and "kubernetes.io/" not in name
+                if is_device and name not in limits:
+                    yield Flaw(field, "a device has a limit, too", f"write the same amount into limits.{name}")
+                elif name in limits and _differ(amount, limits[name], is_device=is_device):
+                    text = f"{amount} {'is not' if is_device else 'is above'} the limit {limits[name]}"
+                    yield Flaw(field, text, "write the same amount" if is_device else "lower it, or raise the limit")
+
+
+def _differ(request: Any, limit: Any, *, is_device: bool) -> bool:
+    """Whether the API server refuses a request beside this limit. Texts that are no amounts have flaws already."""
+    try:
+        wanted, most = (amount_of(str(amount), _PRECISE) for amount in (request, limit))
+    except ValueError:
+        return False
+    return wanted != most if is_device else wanted > most
+
 
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 MOST_PRIORITY = 1_000_000_000

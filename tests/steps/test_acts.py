@@ -17,6 +17,9 @@ Feature: Acts
     And these queues:
       | queue | weight |
       | team  | 1      |
+    And these queues:
+      | queue | capability |
+      | cap   | cpu 4      |
     And these jobs run:
       | job | replicas | cpu |
       | j   | 2        | 1   |
@@ -52,9 +55,17 @@ IN_VAIN = {
 }
 VALUES = "these queues change:\n      | queue | weight |\n      | team | 1 |"
 IN_VAIN[VALUES] = "expected: queue team changes"
+IN_VAIN["these queues change:\n      | queue | capability |\n      | cap | cpu 4000m |"] = "expected: queue cap changes"
 BEFORE = {'"j" is deleted': '"j" is deleted', 'job "j" is aborted': '"j" is deleted'}
 BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team" is Closed'
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
+ONCE = (
+    *('"j" completes', 'whichever of "wait, k" runs completes', 'pod "j-task-0" completes', '"k" is suspended'),
+    *('"j" grows to 3 pods', '"s" grows to 2 pods', '"j" shrinks to 1 pod', '"j" is suspended', 'job "j" is aborted'),
+    *('pod "j-task-0" fails with exit code 3', '2 pods of "j" fail with exit code 3', 'queue "team" is closed'),
+    VALUES.replace("| 1 |", "| 2 |"),
+)
+"""Acts that change nothing the second time."""
 EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
     '"wait" completes if it runs': 'exactly 2 pods of "j" run',
@@ -92,6 +103,13 @@ def test_an_act_that_would_change_nothing_fails(suite: pytest.Pytester) -> None:
     assert [expected for expected in IN_VAIN.values() if expected not in text] == []
     assert "Traceback" not in text
     assert "fixture_result" not in text
+
+
+def test_an_act_that_is_repeated_at_once_fails(suite: pytest.Pytester) -> None:
+    result = run(suite, {f"Act {n}": ("", f"{act}\n    And {act}", "nothing is evicted") for n, act in enumerate(ONCE)})
+    result.assert_outcomes(failed=len(ONCE))
+    text = result.stdout.str()
+    assert [act for act in ONCE if f": And {act.partition(chr(10))[0]}\n  expected: " not in text] == []
 
 
 def test_an_act_with_an_effect_passes(suite: pytest.Pytester) -> None:

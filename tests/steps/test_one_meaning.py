@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 import pytest
 
-from schedspec.gherkin import bdd, step_decorators
+from schedspec.gherkin import bdd, documents, step_check, step_decorators
+from schedspec.gherkin.sentence_check import check_sentence
+from schedspec.gherkin.things import KnownThings, RunFacts
 
 SAMPLES = {
     "d": ["2"],
@@ -38,6 +41,25 @@ def samples(pattern: str, left: str) -> Iterator[str]:
     for word in words:
         for rest in samples(pattern, left[found.end() :]):
             yield left[: found.start()] + word + rest
+
+
+HOSTILE = ("", " ", ",", "a,", "a, a", "a, b", "=", "%", "{}", "é", "a" * 300, *SAMPLES["Amount"])
+"""Values of a name that no name has, and lists of names."""
+
+
+@pytest.mark.parametrize("step", OURS, ids=lambda step: f"{step.type} {step.pattern}")
+def test_no_value_of_a_name_stops_the_check(step: bdd.StepDefinition) -> None:
+    index = step_check.StepIndex(OURS)
+    for value, other in itertools.product(HOSTILE, HOSTILE[:3]):
+        first, *rest = step.pattern.split('"{', 1)
+        quoted = "".join([first, *(re.sub(r"^\w+\}", f'"{value}', part) for part in rest)])
+        quoted = re.sub(r'"\{\w+\}"', f'"{other}"', quoted)
+        text = next(samples(step.pattern, quoted))
+        table = (("queue", "job"), ("a", "b")) if step.accepts("datatable") else ()
+        sentence = documents.Sentence(str(step.type), "", text, 1, table, tuple(range(2, 2 + len(table))))
+        known = KnownThings(RunFacts())
+        assert index.find(sentence) == [step]
+        assert all(problem for _, problem in check_sentence(sentence, step, known)), text
 
 
 @pytest.mark.parametrize("step", OURS, ids=lambda step: f"{step.type} {step.pattern}")

@@ -122,8 +122,8 @@ def _positive(text: str) -> float:
 
 
 def _resource(text: str) -> str:
-    if not re.fullmatch(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?", text, re.ASCII):
-        raise click.BadParameter(f"{text!r} is no name of a resource; write, for instance, amd.com/gpu")
+    if not re.fullmatch(r"[a-z0-9][-a-z0-9.]*/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?", text, re.ASCII):
+        raise click.BadParameter(f"{text!r} is no name of cards; write, for instance, amd.com/gpu")
     return text
 
 

@@ -152,6 +152,8 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
             more[name] = quantity(name)(amount)
         except CellError as error:
             raise InputError("--nodes", f"{name}={amount} {error.problem}", error.remedy) from None
+        if name in ("cpu", "memory", "pods") and not resources.amount_of(more[name], 1):
+            raise InputError("--nodes", f"{name}={amount}: no pod could run on these nodes", f"name more {name}")
     allocatable = {resource: match["cards"], **more}
     return [node(f"node-{before + index:05}", allocatable) for index in range(int(match["count"]))]
 

@@ -101,6 +101,11 @@ def test_a_missing_queue_meets_no_bound() -> None:
 def test_a_limit_that_the_nodes_cannot_exceed_says_nothing(cards: int, ok: bool) -> None:
     it = bound("a", "b")
     it.node("n1", cards=cards)
-    outcome = holdings.never_above("research", GPU, Decimal(8), FLAT)(at_end(it.history))
-    assert outcome.ok is ok
-    assert ok or outcome.seen == "all nodes have 8 gpus, so that this says nothing; name a smaller amount"
+    none, eight = Decimal(0), Decimal(8)
+    for check in (
+        holdings.never_above("research", GPU, eight, FLAT),
+        holdings.is_between("research", GPU, none, eight, FLAT),
+    ):
+        outcome = check(at_end(it.history))
+        assert outcome.ok is ok
+        assert ok or outcome.seen == "all nodes have 8 gpus, so that this says nothing; name a smaller amount"

@@ -22,7 +22,7 @@ class Scene:
         self.show(Kind.QUEUE, "team")
 
     def show(self, kind: Kind, name: str, change: Any = "changed", **fields: Any) -> None:
-        space = "" if kind == Kind.QUEUE else "ns"
+        space = "" if kind in (Kind.QUEUE, Kind.NODE) else "ns"
         meta = {"name": name, "namespace": space, "uid": fields.pop("uid", name), **fields.pop("meta", {})}
         self.history.record(Ref(kind, name, space), change, {"metadata": meta, "spec": {}, "status": {}, **fields})
 
@@ -93,6 +93,17 @@ def test_the_outcome_for_an_existing_workload_is_that_of_the_check(scene: Scene,
 def test_a_number_of_pods_that_says_nothing_fails_at_once(scene: Scene, many: str, seen: str) -> None:
     outcome = pods.count_runs("train", many)(scene.now())
     assert (outcome.ok, outcome.hopeless, outcome.seen) == (False, 0.0, seen)
+
+
+@pytest.mark.parametrize("nodes", [["n1"], ["n1", "n2"], ["n1", "n2", "n3"]])
+def test_nodes_that_are_all_of_the_scenario_say_nothing(scene: Scene, nodes: list[str]) -> None:
+    for name in nodes:
+        scene.show(Kind.NODE, name)
+    scene.pod("Running", node="n1")
+    outcome = topology.runs_on("train", lambda node: node["metadata"]["name"] in ("n1", "n2"), "n1, n2")(scene.now())
+    seen = "each node is one of n1, n2, so that this says nothing; write that train runs"
+    assert (outcome.ok, outcome.hopeless) == ((True, None) if "n3" in nodes else (False, 0.0))
+    assert "n3" in nodes or outcome.seen == seen
 
 
 def test_no_pod_of_a_deleted_workload_runs(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,21 @@ def test_the_keywords_of_a_language_are_grouped_by_kind() -> None:
     assert documents.keywords_of("zh-CN").headings["场景大纲"] == "outline"
     assert documents.keywords_of("en").usual("scenario") == "Scenario"
     assert "而且" in documents.keywords_of("zh-CN").steps
+
+
+RETURNS = {"False": "returns False, which nothing reads", "n == 2": "returns True, which nothing reads", "None": ""}
+
+
+@pytest.mark.parametrize("verdict", RETURNS)
+def test_a_step_of_the_project_that_returns_a_verdict_fails(
+    specs: Callable[..., pytest.RunResult], verdict: str
+) -> None:
+    steps = f"\n@own_given('the answer is {{n:d}}')\ndef _(n):\n    return {verdict}\n"
+    text = "Feature: f\n  Scenario: s\n    Given the answer is 2\n    Then all is well\n"
+    result = specs(steps=steps, some=text)
+    result.assert_outcomes(failed=bool(RETURNS[verdict]), passed=not RETURNS[verdict])
+    assert RETURNS[verdict] in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
 
 
 def test_a_plain_failure_prints_only_its_lines() -> None:

@@ -180,10 +180,57 @@ WRONG = {
         JOB_THEN.replace("Then {}", 'When at most 1 pods of "j" fail with exit code 3'),
         "6: this sentence says nothing: an act needs one number: write 2, or half of the",
     ),
-    "what arrives once": (
-        table("When every 5 seconds these jobs arrive, 1 times:", "job | cpu", "j | 1"),
-        "3: this sentence says nothing: what arrives once is submitted; name at least 2 times",
+    **{
+        f"what arrives {number} times": (
+            table(f"When every 5 seconds these jobs arrive, {number} times:", "job | cpu", "j | 1"),
+            f"3: number {number}: write 2 to 1000 times: what arrives once is submitted",
+        )
+        for number in (1, 999999)
+    },
+    **{
+        f"a time, {span}: {sentence}": (
+            JOB_THEN.replace("Then {}", sentence.format(span) + '\n    Then "j" runs'),
+            f"6: span '{span}': write at least 1 second, and at most 24 hours",
+        )
+        for span in ("0 seconds", "25 hours", "86401 seconds")
+        for sentence in (
+            "When {} pass",
+            'When "j" stays pending for {}',
+            'Then "j" keeps running for {}',
+            "Then within {} all of this happens",
+        )
+    },
+    "work that arrives all at once": (
+        table("When every 0 minutes these jobs arrive, 2 times:", "job | cpu", "j | 1"),
+        "3: span '0 minutes': write at least 1 second, and at most 24 hours",
     ),
+    "a time within which nothing has to happen": (
+        JOB_THEN.format('"j" runs') + "    And within 2 minutes all of this happens\n",
+        "7: this sentence says nothing: no later sentence states an outcome",
+    ),
+    "no outcome but a time": (
+        JOB_THEN.format("within 2 minutes all of this happens"),
+        "6: this sentence says nothing: no later sentence states an outcome",
+    ),
+    "a share of which nothing is": (
+        NODE + JOB_THEN.format('queue "default" never holds less than 0 % of the gpus'),
+        "9: this sentence says nothing: no queue can hold less than 0; name a larger amount",
+    ),
+    **{
+        f"policies that Volcano refuses together, {name}": (
+            table(
+                "When this job with tasks is submitted:",
+                f"job | task | replicas | {name}",
+                "j | a | 1 | AbortJob | SyncJob",
+            ),
+            f"5: on any event stands beside on {event}, and Volcano refuses both together: keep one of them",
+        )
+        for name, event in (
+            ("on any event | on PodFailed", "PodFailed"),
+            ("job on JobUpdated | job on any event", "JobUpdated"),
+            ("on TaskCompleted | on any event", "TaskCompleted"),
+        )
+    },
     "the third of two that arrive": (
         table("When every 5 seconds these jobs arrive, 2 times:", "job | cpu", "j | 1") + '    Then "j-3" runs\n',
         "6: no earlier sentence creates a workload 'j-3' (is 'j-2' meant?); there are: j-1, j-2",
@@ -241,7 +288,7 @@ WRONG = {
         "6: this sentence says nothing: the row of default has only its name; fill in another column",
     ),
     "a status of a resource that no node has": (
-        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 0 |"),
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 1 |"),
         (
             "11: no sentence creates a node with the resource 'amd.com/gpu' (is 'nvidia.com/gpu' meant?); "
             f"there are: {ALWAYS}, nvidia.com/gpu"
@@ -326,6 +373,57 @@ WRONG = {
     "a node that joins beside its namesake": (
         NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
         "6: a node 'n1' exists already, and would be replaced: write another name",
+    ),
+    "a queue that holds none before anything happens": (
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | cpu 1, gpus 0 |"),
+        (
+            "11: allocated 'cpu 1, gpus 0': nvidia.com/gpu is 0 before anything happens: "
+            "write that the queue holds 0 of it"
+        ),
+    ),
+    "an amount of a queue without work": (
+        QUEUE + JOB_THEN.format('queue "research" holds 0 cpu'),
+        "9: this sentence says nothing: no earlier sentence creates work in queue 'research'",
+    ),
+    "a node without cpu": (
+        table("Given these nodes:", "node | cpu | memory", "n | 0 | 1Gi"),
+        "5: cpu '0': write more than 0: on a node without it no pod could run",
+    ),
+    "a node without memory": (
+        table("Given these nodes:", "node | cpu | memory", "n | 1 | 0Gi"),
+        "5: memory '0Gi': write more than 0: on a node without it no pod could run",
+    ),
+    "a node that takes no pods": (
+        table("When these nodes join:", "node | cpu | memory | pods", "n | 1 | 1Gi | 0"),
+        "5: pods '0': write more than 0: on a node without it no pod could run",
+    ),
+    **{
+        f"half a device, {column}": (
+            NODE + queues(f"queue | {column}", "a | cpu 1, gpus 500m"),
+            f"8: {column} 'cpu 1, gpus 500m': write whole devices, for instance: 4",
+        )
+        for column in ("deserved", "capability", "guarantee")
+    },
+    **{
+        f"half a device, {words}": (
+            NODE + JOB_THEN.format(f'queue "default" {words} gpus'),
+            f"9: amount '{words.split(maxsplit=given)[-1]} gpus': {problem}",
+        )
+        for words, given, problem in (
+            ("holds 0.5", 1, "write whole devices, for instance: 4"),
+            ("holds at most 1.5", 3, "write whole devices, for instance: 4"),
+            ("never holds less than 500m", 4, "write whole devices, for instance: 4"),
+            ("holds between 500m and 2", 1, "write whole devices, for instance: 4"),
+            ("holds between 2 and 1", 1, "is no range: write the smaller amount first"),
+        )
+    },
+    "two queues in a sentence about one": (
+        table("When this queue is submitted:", "queue | weight", "a | 1", "b | 1"),
+        "6: this sentence is about one thing: keep one row, and write a sentence for each other one",
+    ),
+    "two jobs in a sentence about one": (
+        table("When this job with tasks is submitted:", "job | task | replicas", "a | x | 1", "b | y | 1"),
+        "6: job b contradicts job a of an earlier row: a job has one job",
     ),
     "a job of the name of another": (
         table("Given these jobs run:", "job | cpu", "j | 1") + JOB_THEN.format('"j" runs'),
@@ -439,6 +537,13 @@ WRONG = {
 }
 
 RIGHT = {
+    "times, shares and ranges that say something": NODE
+    + JOB_THEN.format('"j" keeps running for 24 hours')
+    + "    And within a minute all of this happens\n"
+    + '    And queue "default" holds between 0 and 2 gpus\n    And queue "default" holds 500m cpu\n',
+    "policies that Volcano accepts together": table(
+        "When these jobs are submitted:", "job | on any event | on exit code", "j | AbortJob | 3 RestartJob"
+    ),
     "a queue that a later sentence creates": work("late", "NVIDIA-A100").replace("When", "Given")
     + NODE
     + queues("queue | deserved", "late | cards 4"),
@@ -539,6 +644,21 @@ def test_a_column_of_examples_that_nothing_uses_is_refused(mistakes_of: Mistakes
     assert mistake.partition(": ")[2] == "no step and no name of the outline uses <note>: use it, or remove the column"
     named = text.replace("Scenario Outline: ", "Scenario Outline: <note> ")
     assert mistakes_of(named) == []
+
+
+BLANKS = {"a sentence": ('"j<value>" runs', "1"), "a part of a cell": ('"j" runs', "1<value>")}
+BLANKS["a cell"] = ('"j" runs', "<value>")
+
+
+@pytest.mark.parametrize("place", BLANKS)
+def test_a_value_of_examples_may_be_blank_only_where_a_cell_may(mistakes_of: MistakesOf, place: str) -> None:
+    sentence, cpu = BLANKS[place]
+    steps = table("When these jobs are submitted:", "job | cpu", f"j | {cpu}") + f"    Then {sentence}\n"
+    text = scenario(steps).replace("Scenario:", "Scenario Outline:") + "\n    Examples:\n      | value |\n"
+    blank = "11: <value> is blank, and stands in a sentence: fill it in"
+    assert (blank in mistakes_of(text + "      | 2 |\n      | |\n")) is (place != "a cell")
+    absent = "9: no row has a value of <value>: fill one in, or remove the column"
+    assert (absent in mistakes_of(text + "      | |\n")) is (place == "a cell")
 
 
 IN_FORCE = {

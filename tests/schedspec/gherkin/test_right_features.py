@@ -90,6 +90,24 @@ def test_our_own_features_have_no_mistakes(mistakes_of: MistakesOf, path: Path) 
     assert [mistake for mistake in found if "unknown tag" not in mistake] == []
 
 
+AGAIN = {
+    "the jobs of a file": ('When the jobs of "jobs.yaml" are submitted', "a workload 'train' exists already"),
+    "the queues of a file": ('Given the queues of "queues.yaml"', "a queue 'research' exists already"),
+    "the nodes of a file": ('Given the nodes of "nodes.yaml"', "a node 'gpu-1' exists already"),
+    "Kueue's queues of a file": ('Given the Kueue queues of "clusterqueues.yaml"', "a queue 'serving' exists already"),
+}
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_what_a_file_creates_is_not_created_twice(mistakes_of: MistakesOf, what: str) -> None:
+    sentence, mistake = AGAIN[what]
+    folder = distribution.folder("features") / "manifests"
+    facts = RunFacts(contents=Files(folder, Own()).contents, folder=folder)
+    once = mistakes_of(scenario(f"    {sentence}\n"), facts)
+    more = set(mistakes_of(scenario(f"    {sentence}\n    And {sentence.partition(' ')[2]}\n"), facts)) - set(once)
+    assert [one for one in more if mistake in one] != []
+
+
 def test_own_templates_may_create_any_object_whose_name_begins_with_a_workloads(mistakes_of: MistakesOf) -> None:
     feature = scenario(
         JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'

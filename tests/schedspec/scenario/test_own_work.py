@@ -96,6 +96,13 @@ def test_work_is_for_the_scheduler_under_test_and_without_the_teams_images(tmp_p
     assert "resourceVersion" not in text
 
 
+@pytest.mark.parametrize("kind", WORK)
+def test_a_device_without_a_limit_is_refused_in_work_of_every_kind(tmp_path: Path, kind: str) -> None:
+    text = json.dumps(item(kind)).replace('"cpu": "1"', '"nvidia.com/gpu": "1"')
+    with pytest.raises(WorkError, match=r"resources\.requests\.nvidia\.com/gpu: a device has a limit, too"):
+        list(own_work.read(written(tmp_path, json.loads(text))))
+
+
 def test_a_row_with_a_name_changes_that_work_only(tmp_path: Path) -> None:
     other = item("Job") | {"metadata": {"name": "other"}}
     path = written(tmp_path, item("Deployment"), other)

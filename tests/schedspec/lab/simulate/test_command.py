@@ -234,7 +234,7 @@ def test_a_time_in_which_nothing_happens_is_refused(tmp_path: Path, option: str,
     assert refused.value.format_message().startswith(f"Invalid value for '{option}': '{time}' is ")
 
 
-@pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
+@pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots", "2x8,cpu=0", "2x8,memory=0Gi", "2x8,pods=0"])
 def test_invalid_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2
     assert capsys.readouterr().err.startswith("--nodes: ")

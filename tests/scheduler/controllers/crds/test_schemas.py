@@ -104,6 +104,49 @@ KUBERNETES = [
 ]
 
 
+AMOUNTS = {
+    ("cpu", "1", "500m"): "1 is above the limit 500m; lower it",
+    ("memory", "2Gi", "2G"): "2Gi is above the limit 2G; lower it",
+    ("nvidia.com/gpu", "1", None): "a device has a limit, too; write the same amount into limits.nvidia.com/gpu",
+    ("nvidia.com/gpu", 1, "2"): "1 is not the limit 2; write the same amount",
+    ("cpu", 1, None): "",
+    ("cpu", 1, "1000m"): "",
+    ("nvidia.com/gpu", 2, "2"): "",
+}
+"""Resource, request and limit of a container, and why the API server refuses them."""
+OF_PODS = {"Pod": "v1", "Deployment": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
+
+
+def owner_of(kind: str, spec: dict[str, Any], **labels: str) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "Never", **spec}}
+    owned = {"template": template} | ({"selector": {"matchLabels": labels}} if labels else {})
+    body = template["spec"] if kind == "Pod" else owned
+    return {"apiVersion": OF_PODS[kind], "kind": kind, "metadata": {"name": "a"}, "spec": body}
+
+
+@pytest.mark.parametrize("containers", ["containers", "initContainers"])
+@pytest.mark.parametrize("kind", OF_PODS)
+@pytest.mark.parametrize(("name", "request_", "limit"), AMOUNTS)
+def test_requests_and_limits_of_pods_are_judged(
+    kind: str, containers: str, name: str, request_: object, limit: object
+) -> None:
+    resources = {"requests": {name: request_}, "limits": {} if limit is None else {name: limit}}
+    spec = {"containers": [{"name": "b"}], containers: [{"name": "c", "resources": resources}]}
+    found = definitions().flaws(owner_of(kind, spec, **({"app": "web"} if OF_PODS[kind] == "apps/v1" else {}))) or []
+    text = AMOUNTS[name, request_, limit]
+    shown = [f"{flaw.field}: {flaw.text}; {flaw.remedy}" for flaw in found if "resources" in flaw.path]
+    assert [text in one and f"{containers}[0].resources.requests.{name}: " in one for one in shown] == [True] * bool(
+        text
+    )
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize(("labels", "lacks"), [({"app": "web"}, False), ({"app": "api"}, True), ({"tier": "a"}, True)])
+def test_a_selector_selects_the_pods_of_its_template(kind: str, labels: dict[str, str], lacks: bool) -> None:
+    found = definitions().flaws(owner_of(kind, {"containers": [{"name": "c"}]}, **labels)) or []
+    assert any(flaw.field == "spec.selector.matchLabels" for flaw in found) is lacks
+
+
 @pytest.mark.parametrize(("item", "text"), KUBERNETES)
 def test_kinds_of_kubernetes_are_judged_by_the_clients_models(item: dict[str, Any], text: str) -> None:
     found = definitions().flaws(item) or []

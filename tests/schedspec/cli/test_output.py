@@ -1,0 +1,52 @@
+"""Standard output that nobody reads: our commands, and pytest within them, end without a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedspec import distribution
+
+FULL = "standard output: No space left on device\n"
+WAYS = {">/dev/full": (1, FULL), "| true": (1, ""), ">&-": (0, "")}
+"""What a shell does with standard output; the status and standard error of the command."""
+COMMANDS = {
+    "a command": "-m schedspec steps",
+    "help": "-m schedspec plan --help",
+    "pytest of a command": "-m schedspec test here --collect-only",
+    "a command of the scheduler": "-m schedspec scheduler lint here/policy.yaml",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_lost_standard_output_gives_no_traceback(tmp_path: Path, command: str, way: str, buffered: bool) -> None:
+    (tmp_path / "here").mkdir()
+    text = "Feature: F\n  Scenario: S\n    When these jobs are submitted:\n      | job |\n      | j |\n"
+    (tmp_path / "here" / "f.feature").write_text(f'{text}    Then "j" runs\n')
+    (tmp_path / "here" / "policy.yaml").write_text(distribution.folder("templates/policies/capacity.yaml").read_text())
+    line = f"{sys.executable} {COMMANDS[command]} {way}"
+    environment = distribution.environment() | {"PYTHONUNBUFFERED": "" if buffered else "1"}
+    shell = ["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"]
+    ended = subprocess.run(shell, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == WAYS[way]
+
+
+@pytest.mark.parametrize("way", [">/dev/full", ">&-"])
+def test_an_error_of_another_file_is_not_one_of_standard_output(tmp_path: Path, way: str) -> None:
+    program = "from schedspec.cli import output\noutput.run(lambda: open('/dev/full', 'w', 1).write('x\\n'))\n"
+    (tmp_path / "program.py").write_text(program)
+    ended = subprocess.run(
+        ["bash", "-c", f"{sys.executable} program.py {way}"],
+        cwd=tmp_path,
+        env=distribution.environment() | {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "")},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr, FULL in ended.stderr) == (1, True, False)
