@@ -125,18 +125,11 @@ class _Tree:
 
 
 def _amounts(specs: Mapping[str, Object]) -> dict[str, Amounts]:
-    """Return what each queue deserves, or what is guaranteed to it if that is more.
-
-    YuniKorn does not compare resources that the guaranteed amounts of a queue leave out. A leaf deserves none of the
-    cpu and devices that only other queues name: all that it holds of them is above its share.
-    """
-    found = {
+    """Return what each queue deserves, or what is guaranteed to it if that is more."""
+    return {
         name: _largest(spec.get("deserved"), (spec.get("guarantee") or {}).get("resource"))
         for name, spec in specs.items()
     }
-    nothing = {name: Decimal(0) for amounts in found.values() for name in amounts if name == "cpu" or "/" in name}
-    parents = {str(spec.get("parent")) for spec in specs.values()}
-    return {name: amounts if name in parents else {**nothing, **amounts} for name, amounts in found.items()}
 
 
 def _parts(specs: Mapping[str, Object], nodes: Sequence[Object]) -> dict[str, Amounts]:

@@ -69,24 +69,6 @@ def test_amounts_are_in_units_of_yunikorn(amount: str, resource: str, written: d
     assert found == {"guaranteed": written, "max": written}
 
 
-def test_a_leaf_deserves_no_cpu_or_device_that_only_another_queue_names() -> None:
-    given = (
-        *(queue("top", deserved={"memory": "8"}), queue("leaf", parent="top", deserved={"memory": "4"})),
-        *(queue("other", deserved={"cpu": "2", "nvidia.com/gpu": "1"}), queue("none", capability={"cpu": "3"})),
-    )
-    [root] = partition(*given)["queues"]
-    found = {it["name"]: it.get("resources", {}).get("guaranteed") for it in root["queues"]}
-    [top] = [it for it in root["queues"] if it["name"] == "top"]
-    nothing = {"vcore": "0m", "nvidia.com/gpu": "0"}
-    assert found == {
-        "default": nothing,
-        "none": nothing,
-        "top": {"memory": "8"},
-        "other": {"vcore": "2000m", "nvidia.com/gpu": "1"},
-    }
-    assert top["queues"][0]["resources"]["guaranteed"] == {**nothing, "memory": "4"}
-
-
 def test_every_queue_has_the_order_of_applications_in_which_gangs_are_accepted() -> None:
     [root] = partition(queue("team"), queue("jobs", parent="team"))["queues"]
     every = [*root["queues"], *(below for it in root["queues"] for below in it.get("queues", []))]
