@@ -90,6 +90,20 @@ def test_weights_divide_the_nodes_among_the_queues_of_a_scenario(others: tuple[s
     assert found["default"] == ({"guaranteed": {"vcore": "2000m", "memory": "4"}} if others else {})
 
 
+def test_a_part_of_the_nodes_is_within_what_a_queue_may_hold_and_that_of_no_child() -> None:
+    given = queue("small", capability={"cpu": "1"}), queue("team"), queue("jobs", parent="team", weight=5)
+    [root] = partition(*given, nodes=(node(cpu="8"),), policy=PARTS)["queues"]
+    found = {it["name"]: it.get("resources") for it in root["queues"]}
+    one = {"vcore": "1000m"}
+    assert found == {
+        "default": None,
+        "small": {"guaranteed": one, "max": one},
+        "team": {"guaranteed": {"vcore": "4000m"}},
+    }
+    [team] = [it for it in root["queues"] if it["name"] == "team"]
+    assert [it.get("resources") for it in team["queues"]] == [None]
+
+
 def test_work_without_queues_deserves_the_whole_cluster() -> None:
     found = resources_of("default", nodes=(node(cpu="2"),), policy=PARTS)
     assert found == {"guaranteed": {"vcore": "2000m"}}
