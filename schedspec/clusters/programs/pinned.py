@@ -78,7 +78,7 @@ class _Family:
     """May contain {name}, {version}, {os} and {arch}."""
     member: str | None = None
     image: str = ""
-    """May contain {name} and {version}."""
+    """May contain {name}, {version} and {number}, the version without v."""
     inside: str = "/{name}"
     published: str = ""
     """The default version, if no module in kind-config/tools pins one: the module is built as published."""
@@ -127,6 +127,7 @@ _YUNIKORN = _Family(
     module="yunikorn",
     require="github.com/apache/yunikorn-k8shim",
     package="github.com/apache/yunikorn-k8shim/pkg/cmd/shim",
+    image="docker.io/apache/yunikorn:scheduler-{number}",
     published="v1.8.0",
 )
 _KUEUE = _Family(
@@ -231,7 +232,8 @@ def program(name: str, kubernetes: str | None = None, version: str = "") -> Prog
     if module is not None:
         version = required_version(module / "go.mod", family.require)
     system, arch = target()
-    words = {"name": name, "version": version, "minor": version.split(".")[1], "os": system, "arch": arch}
+    words = {"name": name, "version": version, "os": system, "arch": arch}
+    words |= {"number": version.removeprefix("v"), "minor": version.split(".")[1]}
     url = family.url.format(**words)
     known = checksums().get(url)
     return Program(

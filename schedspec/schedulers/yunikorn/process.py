@@ -19,7 +19,8 @@ from .log import YuniKornLog
 SCHEDULER: Final = "yunikorn-scheduler"
 NAMESPACE: Final = "yunikorn"
 _READY: Final = "scheduler state initialized"
-_SETTINGS: Final = {"service.schedulingInterval": "100ms", "service.placeholderImage": "schedspec.local/worker:1"}
+_INTERVAL: Final = {"service.schedulingInterval": "100ms"}
+"""How often YuniKorn submits what waits; its default is a second."""
 
 
 class YuniKornProcess(Programs):
@@ -80,7 +81,7 @@ class YuniKornProcess(Programs):
         """Write the ConfigMap. Return False if it has these queues already."""
         meta = {"name": "yunikorn-configs", "namespace": NAMESPACE}
         path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-        data = {**_SETTINGS, "queues.yaml": text}
+        data = {**_INTERVAL, "queues.yaml": text}
         self._site.create_if_absent(path, "ConfigMap", **meta)
         if self._site.api.call("GET", f"{path}/{meta['name']}").get("data") == data:
             return False

@@ -95,14 +95,10 @@ class _Tree:
         ]
 
     def _children(self, parent: str) -> list[str]:
-        return [name for name in self._specs if self._parent(name) == parent]
-
-    def _parent(self, name: str) -> str:
-        parent = str(self._specs[name].get("parent") or ROOT)
-        return parent if parent in self._specs else ROOT
+        return [name for name in self._specs if _parent_of(name, self._specs) == parent]
 
     def _path(self, name: str) -> str:
-        parent = self._parent(name)
+        parent = _parent_of(name, self._specs)
         return f"{ROOT if parent == ROOT else self._path(parent)}.{name}"
 
     def _queue(self, name: str) -> Object:
@@ -125,32 +121,31 @@ class _Tree:
 
 
 def _amounts(specs: Mapping[str, Object]) -> dict[str, Amounts]:
-    """Return what each queue deserves, or what is guaranteed to it if that is more.
-
-    YuniKorn does not compare resources that the guaranteed amounts of a queue leave out. A leaf deserves none of the
-    cpu and devices that only other queues name: all that it holds of them is above its share.
-    """
-    found = {
+    """Return what each queue deserves, or what is guaranteed to it if that is more."""
+    return {
         name: _largest(spec.get("deserved"), (spec.get("guarantee") or {}).get("resource"))
         for name, spec in specs.items()
     }
-    nothing = {name: Decimal(0) for amounts in found.values() for name in amounts if name == "cpu" or "/" in name}
-    parents = {str(spec.get("parent")) for spec in specs.values()}
-    return {name: amounts if name in parents else {**nothing, **amounts} for name, amounts in found.items()}
 
 
 def _parts(specs: Mapping[str, Object], nodes: Sequence[Object]) -> dict[str, Amounts]:
-    """Split the capacity of the nodes among queues by weight."""
-    weights = {name: Decimal(spec.get("weight", 1)) for name, spec in specs.items()}
-    whole = sum(weights.values()) or Decimal(1)
+    """Split the capacity of the nodes among the top queues by weight, within what each may hold."""
+    weights = {name: Decimal(it.get("weight", 1)) for name, it in specs.items() if _parent_of(name, specs) == ROOT}
     total: Amounts = {}
     for node in nodes:
         for name, amount in _parsed(node["status"]["allocatable"]).items():
             if name not in _NOT_SHARED:
                 total[name] = total.get(name, Decimal(0)) + amount
-    return {
-        queue: {name: amount * weight / whole for name, amount in total.items()} for queue, weight in weights.items()
-    }
+    found = {}
+    for queue, weight in weights.items():
+        part, most = weight / (sum(weights.values()) or 1), _parsed(specs[queue].get("capability"))
+        found[queue] = {name: min(amount * part, most.get(name, amount)) for name, amount in total.items()}
+    return found
+
+
+def _parent_of(name: str, specs: Mapping[str, Object]) -> str:
+    parent = str(specs[name].get("parent") or ROOT)
+    return parent if parent in specs else ROOT
 
 
 def _parsed(amounts: Object | None) -> Amounts:

@@ -192,10 +192,16 @@ def test_the_error_names_both_sources_that_failed(
     assert "SCHEDSPEC_REGISTRY=HOST" in caught.value.do_next
 
 
-@pytest.mark.parametrize("name", ["kueue", "vc-scheduler", "vc-controller-manager", "kube-scheduler"])
-def test_every_program_of_a_scheduler_has_an_image_in_any_version(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        *((name, "v1.2.3") for name in ("kueue", "vc-scheduler", "vc-controller-manager", "kube-scheduler")),
+        ("yunikorn-scheduler", "scheduler-1.2.3"),
+    ],
+)
+def test_every_program_of_a_scheduler_has_an_image_in_any_version(name: str, tag: str) -> None:
     found = program(name, version="v1.2.3")
     assert found.module is None
-    assert found.image.endswith(":v1.2.3")
+    assert found.image.rpartition(":")[2] == tag
     assert found.inside.startswith("/")
     assert found.key != program(name, version="v1.2.4").key

@@ -69,24 +69,6 @@ def test_amounts_are_in_units_of_yunikorn(amount: str, resource: str, written: d
     assert found == {"guaranteed": written, "max": written}
 
 
-def test_a_leaf_deserves_no_cpu_or_device_that_only_another_queue_names() -> None:
-    given = (
-        *(queue("top", deserved={"memory": "8"}), queue("leaf", parent="top", deserved={"memory": "4"})),
-        *(queue("other", deserved={"cpu": "2", "nvidia.com/gpu": "1"}), queue("none", capability={"cpu": "3"})),
-    )
-    [root] = partition(*given)["queues"]
-    found = {it["name"]: it.get("resources", {}).get("guaranteed") for it in root["queues"]}
-    [top] = [it for it in root["queues"] if it["name"] == "top"]
-    nothing = {"vcore": "0m", "nvidia.com/gpu": "0"}
-    assert found == {
-        "default": nothing,
-        "none": nothing,
-        "top": {"memory": "8"},
-        "other": {"vcore": "2000m", "nvidia.com/gpu": "1"},
-    }
-    assert top["queues"][0]["resources"]["guaranteed"] == {**nothing, "memory": "4"}
-
-
 def test_every_queue_has_the_order_of_applications_in_which_gangs_are_accepted() -> None:
     [root] = partition(queue("team"), queue("jobs", parent="team"))["queues"]
     every = [*root["queues"], *(below for it in root["queues"] for below in it.get("queues", []))]
@@ -106,6 +88,20 @@ def test_weights_divide_the_nodes_among_the_queues_of_a_scenario(others: tuple[s
     found = {name: resources_of(name, *given, nodes=nodes, policy=PARTS) for name in ("a", *others, "default")}
     assert found["a"] == {"guaranteed": {"vcore": "6000m", "memory": "12"}}
     assert found["default"] == ({"guaranteed": {"vcore": "2000m", "memory": "4"}} if others else {})
+
+
+def test_a_part_of_the_nodes_is_within_what_a_queue_may_hold_and_that_of_no_child() -> None:
+    given = queue("small", capability={"cpu": "1"}), queue("team"), queue("jobs", parent="team", weight=5)
+    [root] = partition(*given, nodes=(node(cpu="8"),), policy=PARTS)["queues"]
+    found = {it["name"]: it.get("resources") for it in root["queues"]}
+    one = {"vcore": "1000m"}
+    assert found == {
+        "default": None,
+        "small": {"guaranteed": one, "max": one},
+        "team": {"guaranteed": {"vcore": "4000m"}},
+    }
+    [team] = [it for it in root["queues"] if it["name"] == "team"]
+    assert [it.get("resources") for it in team["queues"]] == [None]
 
 
 def test_work_without_queues_deserves_the_whole_cluster() -> None:
