@@ -203,12 +203,12 @@ def _reduce_live(state: State, because: str, policy: str, known: ReductionInput)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = WaitingFate(frozenset()) if kind == WAITS else EvictedFate("", within_queue=False, whole_gang=False)
-    found = _reduce_part(case, wanted, known)
+    found = reduce_part(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
 
 
-def _reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
     """Reduce the first part of a case that shows an incident: the jobs that compete for one resource, or else all.
 
     A load of many jobs seldom happens again as it did, and each attempt costs a run.
