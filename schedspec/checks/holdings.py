@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ..api.kinds import Kind
 from ..monitors import Ledger, Rules
-from ..monitors.amounts import NONE, spoken
+from ..monitors.amounts import NONE, of_world, spoken
 from ..monitors.reading import in_order, read
 from ..observe.expect import Check, Outcome
 from ..observe.history import Version, View

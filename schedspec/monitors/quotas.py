@@ -23,6 +23,8 @@ class Admission:
 
     queue: str
     uses: Mapping[_Use, Decimal]
+    is_placed: bool
+    """Whether Kueue counted what is free on nodes, too."""
 
 
 def admission_of(workload: Object | None) -> Admission | None:
@@ -31,16 +33,25 @@ def admission_of(workload: Object | None) -> Admission | None:
     if not found:
         return None
     uses: dict[_Use, Decimal] = {}
-    for part in found.get("podSetAssignments") or ():
+    parts = found.get("podSetAssignments") or ()
+    for part in parts:
         for resource, amount in (part.get("resourceUsage") or {}).items():
             use = str((part.get("flavors") or {}).get(resource, "")), str(resource)
             uses[use] = uses.get(use, NONE) + parse_quantity(amount)
-    return Admission(str(found.get("clusterQueue")), uses)
+    return Admission(str(found.get("clusterQueue")), uses, any("topologyAssignment" in part for part in parts))
 
 
 def counts(workload: Object) -> bool:
     """Whether the admission of a Workload counts against quotas."""
     return not any(view.condition(workload, name).get("status") == "True" for name in ("Evicted", "Finished"))
+
+
+def pool_of(admission: Admission | None, quotas: Quotas) -> str:
+    """Return the cohort, or else the queue, whose quota an admission uses; empty if it may use what any other does."""
+    queue = quotas.get((Kind.CLUSTERQUEUE, admission.queue)) if admission is not None else None
+    if admission is None or queue is None or admission.is_placed:
+        return ""
+    return _root(queue, quotas) or f"queue {admission.queue}"
 
 
 def is_free(wanted: Admission, others: Iterable[Admission], quotas: Quotas) -> bool:

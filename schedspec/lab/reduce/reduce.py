@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from ...scheduler.policy.loader import load_policy, plain_text, read_policy
 from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
 from .as_steps import merge_steps, variants
-from .case import Case
+from .case import Case, map_work
 from .of_recording import (
     Moment,
     at_moment,
@@ -208,9 +209,26 @@ def _reduce_live(state: State, because: str, policy: str, known: ReductionInput)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = WaitingFate(frozenset()) if kind == WAITS else EvictedFate("", within_queue=False, whole_gang=False)
-    found = reduce_case(case, wanted, known)
+    found = reduce_part(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
+
+
+def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+    """Reduce the first part of a case that shows an incident: the jobs that compete for one resource, or else all.
+
+    A load of many jobs seldom happens again as it did, and each attempt costs a run.
+    """
+    sharing = [
+        {job.name: None for job in case.jobs if name not in dict(job.requests)}
+        for name in sorted({name for job in case.jobs for name, _ in job.requests})
+    ]
+    parts = [map_work(case, {**others}) for others in sorted(sharing, key=len, reverse=True) if others]
+    for part in parts:
+        if not case.subject or case.subject in {job.name for job in part.jobs}:
+            with suppress(IncidentError):
+                return reduce_case(part, wanted, known)
+    return reduce_case(case, wanted, known)
 
 
 def _names_in_state(found: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:

@@ -3,9 +3,9 @@
 Kueue admits and evicts a Workload as a whole and counts quota, not nodes. An eviction was needless if, once the
 preemptor runs, the evicted Workload would still fit beside all running pods: within the total of the nodes, within the
 quotas of its ClusterQueue and cohorts where these are known, within the capability of its queue and of the queue's
-ancestors, and with the guarantees of the other queues kept free. If other
-preemptors have evicted by then, they must run too, because the capacity of their victims is not free. The monitor does
-not judge if another pod ended, or nodes, queues or quotas changed meanwhile.
+ancestors, and with the guarantees of the other queues kept free. The monitor does not judge if meanwhile nodes, queues
+or quotas changed, or if quota of the same cohort became free otherwise: a pod ended, a Workload was deleted, or
+another preemptor evicted, which may need all of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ..ledger import Ledger, Monitor
 from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
+_DECIDED = 5.0
+"""Seconds before the first victim's end in which Kueue may have decided: its Job is suspended first."""
 _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
 
 
@@ -32,59 +34,86 @@ class _Preemption:
     eviction: Eviction
     admission: quotas.Admission | None
     """What the Workload used when it was evicted."""
+    pool: str
+    """The pool of this quota."""
     pods: list[Pod] = field(default_factory=list)
-    is_served: bool = False
     is_disturbed: bool = False
-    """Whether a pod ended meanwhile that was not evicted."""
+    """Whether quota became free since the decision, or just before it, that was not this preemptor's to take."""
+
+    def is_disturbed_by(self, pool: str, preemptor: Job | None) -> bool:
+        """Whether quota that becomes free in a pool, but for the victims of a preemptor, concerns this eviction."""
+        return self.preemptor is not preemptor and (not pool or not self.pool or pool == self.pool)
 
 
 class NeedlessWorkloadMonitor(Monitor):
-    """Judges the evictions of Workloads when all preemptors run."""
+    """Judges the evictions of Workloads when their preemptor runs."""
 
     NAME = "needless-workload-eviction"
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
         super().__init__(ledger, rules)
         self._open: dict[tuple[str, str], _Preemption] = {}
+        self._pools: dict[str, str] = {}
+        """Workload with bound pods → the pool of quota that it uses."""
+        self._freed: list[tuple[float, str, Job | None]] = []
+        """The last times at which quota became free: its pool, and the preemptor whose victims had it."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Add an eviction to those of its Workload."""
+        """Add an eviction to those of its Workload; what it frees was not free before for other preemptors."""
         named = _PREEMPTOR.search(eviction.message)
-        if named is None or Kind.WORKLOAD not in pod.job.groups:
-            return
-        found = self._open.get((pod.job.key, named[1]))
+        found = self._open.get((pod.job.key, named[1])) if named is not None else None
         if found is None:
             jobs = self.ledger.jobs.values()
             uids = ((job, job.groups[Kind.WORKLOAD]["metadata"]["uid"]) for job in jobs if Kind.WORKLOAD in job.groups)
-            preemptor = next((job for job, uid in uids if uid == named[1]), None)
-            if preemptor is None:
+            preemptor = next((job for job, uid in uids if named is not None and uid == named[1]), None)
+            pool = self._pools.get(pod.job.key, "")
+            self._disturb(pool, preemptor)
+            if preemptor is None or named is None or Kind.WORKLOAD not in pod.job.groups:
                 return
             admission = quotas.admission_of(pod.job.groups[Kind.WORKLOAD])
-            found = _Preemption(pod.job, preemptor, eviction, admission)
-            self._open[pod.job.key, named[1]] = found
+            found = self._open[pod.job.key, named[1]] = _Preemption(pod.job, preemptor, eviction, admission, pool)
+            found.is_disturbed = any(found.is_disturbed_by(of, by) for _, of, by in self._freed)
         found.pods.append(pod)
 
     def before(self, pod: Pod, what: str) -> None:
         """Note that a pod ends that was not evicted."""
         if what == "end" and pod.holds and pod.eviction is None:
-            for found in self._open.values():
-                found.is_disturbed = found.is_disturbed or pod.bound < found.eviction.number
+            self._disturb(self._pools.get(pod.job.key, ""), None, pod.bound)
+        if what == "end" and len(pod.job.pods) == 1 and not pod.job.groups:
+            self._pools.pop(pod.job.key, None)
+
+    def on_over(self, job: Job) -> None:
+        """Note that a Workload is gone: its quota is free, whether its pods ran or not."""
+        if not job.groups:
+            self._disturb(self._pools.get(job.key, ""), None)
+            self._open = {key: found for key, found in self._open.items() if found.preemptor is not job}
+            if not job.pods:
+                self._pools.pop(job.key, None)
+
+    def _disturb(self, pool: str, preemptor: Job | None, bound: int = 0) -> None:
+        """Note that quota of a pool becomes free, but for the victims of this preemptor."""
+        at = self.ledger.at
+        self._freed = [freed for freed in self._freed if freed[0] >= at - _DECIDED] + [(at, pool, preemptor)]
+        for found in self._open.values():
+            if bound < found.eviction.number and found.is_disturbed_by(pool, preemptor):
+                found.is_disturbed = True
 
     def on_bound(self, pod: Pod) -> None:
-        """Judge all evictions as soon as every preemptor runs."""
-        mine = [found for found in self._open.values() if found.preemptor is pod.job]
-        for found in mine:
-            sets = found.preemptor.groups.get(Kind.WORKLOAD, {"spec": {}})["spec"].get("podSets") or ()
-            binds = sum(it.bound > found.eviction.number for it in found.preemptor.pods.values())
-            found.is_served = binds >= sum(part["count"] for part in sets)
-        if not mine or not all(found.is_served for found in self._open.values()):
-            return
-        for found in self._open.values():
+        """Judge the evictions for a preemptor as soon as it runs."""
+        job = pod.job
+        if Kind.WORKLOAD in job.groups:
+            self._pools[job.key] = quotas.pool_of(quotas.admission_of(job.groups[Kind.WORKLOAD]), self.ledger.quotas)
+        mine = {key: found for key, found in self._open.items() if found.preemptor is job}
+        for key, found in mine.items():
+            sets = job.groups.get(Kind.WORKLOAD, {"spec": {}})["spec"].get("podSets") or ()
+            binds = sum(it.bound > found.eviction.number for it in job.pods.values())
+            if binds < sum(part["count"] for part in sets):
+                continue
+            del self._open[key]
             is_changed = self.ledger.changes.of_cluster > found.eviction.number
             if not found.is_disturbed and not is_changed and self._fits(found):
                 text = f"Workload {found.job.key} was evicted although its quota was free beside everything that runs"
                 self.find(text, found.pods[0], found.eviction)
-        self._open.clear()
 
     def _fits(self, found: _Preemption) -> bool:
         ledger, unit = self.ledger, amounts.total(pod.requests for pod in found.pods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,16 +27,27 @@ def admitted(queue: str, gpus: int) -> dict[str, Any]:
 class Production(WrittenHistory):
     """16 gpus; a Workload of guest with 4 is evicted for one of owner with 4, which then runs."""
 
-    def __init__(self, guest: dict[str, Any], owner: dict[str, Any], **cohorts: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        guest: dict[str, Any],
+        owner: dict[str, Any],
+        before: Callable[[Production], None] = lambda _: None,
+        *,
+        apart: dict[str, Any] | None = None,
+        **cohorts: dict[str, Any],
+    ) -> None:
         super().__init__()
         for name, spec in cohorts.items():
             self.show(Kind.COHORT, name, spec=spec)
+        if apart is not None:
+            self.show(Kind.CLUSTERQUEUE, "apart", spec=apart)
         self.show(Kind.NODE, "n1", status={"allocatable": {"pods": "110", GPU: "16"}})
         for name, spec in (("guest", guest), ("owner", owner)):
             self.show(Kind.CLUSTERQUEUE, name, spec=spec)
         self.workload("victim", "guest", admitted("guest", 4))
         self.workload("claim", "owner", {})
         self.bind("victim-0", "victim", "n1", "0", requests={GPU: "4"})
+        before(self)
         why = "Preempted to accommodate a workload (UID: claim-uid, JobUID: j) due to reclamation within the cohort"
         self.evict("victim-0", why)
         self.workload("victim", "guest", {})
@@ -99,3 +111,36 @@ def test_the_status_of_a_queue_is_no_change_of_its_quota() -> None:
     history = Production(quota(4), quota(4))
     history.show(Kind.CLUSTERQUEUE, "guest", spec=quota(4), status={"admittedWorkloads": 0})
     assert history.is_needless()
+
+
+@pytest.mark.parametrize("what", ["ends", "is-deleted", "is-evicted"])
+@pytest.mark.parametrize(("queue", "is_needless"), [("guest", False), ("apart", True)])
+def test_quota_that_becomes_free_in_the_same_cohort_was_not_free_before(
+    queue: str, is_needless: bool, what: str
+) -> None:
+    """Kueue decides before the victim's pods are marked: what ended in between was not free for it."""
+
+    def before(history: WrittenHistory) -> None:
+        history.show(
+            Kind.WORKLOAD, "other", metadata={"namespace": "ns"}, spec={"queueName": queue}, status=admitted(queue, 4)
+        )
+        history.bind("other-0", "other", "n1", "0", requests={GPU: "4"})
+        if what == "is-evicted":
+            history.evict("other-0", "Preempted to accommodate a workload (UID: third-uid, JobUID: j)")
+        elif what == "ends":
+            history.show(Kind.POD, "other-0", "gone", **history.pods["other-0"])
+        else:
+            history.show(Kind.WORKLOAD, "other", "gone", metadata={"namespace": "ns"}, spec={"queueName": queue})
+
+    history = Production(quota(4) | TOGETHER, quota(8) | TOGETHER, before, apart=quota(4))
+    assert history.is_needless() == is_needless
+
+
+def test_a_preemptor_that_never_runs_holds_up_no_judgement() -> None:
+    def before(history: WrittenHistory) -> None:
+        for name, status in (("other", admitted("apart", 4)), ("stuck", {})):
+            history.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec={"queueName": "apart"}, status=status)
+        history.bind("other-0", "other", "n1", "0", requests={GPU: "4"})
+        history.evict("other-0", "Preempted to accommodate a workload (UID: stuck-uid, JobUID: j)")
+
+    assert Production(quota(4) | TOGETHER, quota(8) | TOGETHER, before, apart=quota(4)).is_needless()

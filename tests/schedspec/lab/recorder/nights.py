@@ -198,7 +198,9 @@ def evictions(recording: Path) -> list[Eviction]:
 
 def own_of(found: Sequence[Finding], planted: Sequence[Planted]) -> list[Finding]:
     """Return the findings that are about nothing planted."""
-    return [one for one in found if not any(one.about.startswith(plant.about) for plant in planted)]
+    jobs = {job for plant in planted for job in (plant.job, plant.preemptor) if job}
+    abouts = tuple(plant.about for plant in planted)
+    return [one for one in found if one.job not in jobs and not one.about.startswith((*abouts, *jobs))]
 
 
 def row_of(scheduler: str, minutes: float, recording: Path, planted: Sequence[Planted]) -> dict[str, Any]:

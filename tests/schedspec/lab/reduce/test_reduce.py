@@ -26,6 +26,7 @@ from schedspec.lab.reduce.case import (
     ancestors,
 )
 from schedspec.lab.reduce.play import play
+from schedspec.lab.reduce.reduce import reduce_part
 from schedspec.lab.reduce.signature import EvictedFate, WaitingFate, of_eviction, of_wait, preemptor_of, shows
 from schedspec.lab.reduce.thens import quotable, thens_of, title_of
 
@@ -243,6 +244,20 @@ def test_no_case_for_another_scheduler_begins_with_running_work() -> None:
     assert not any(candidate.work for candidate in judged)
     assert len(found.case.jobs) == 2
     assert {work.name for work in found.case.jobs} == {"train-1", "train-2"}
+
+
+def test_what_a_load_does_not_repeat_is_tried_with_the_jobs_of_one_resource() -> None:
+    """A cluster seldom repeats what a hundred jobs did. Those that compete for a resource are tried first."""
+    case = noise(reclaimed(), 20)
+    two = tuple(replace(case.jobs[0], name=f"of-device-{number}", requests=(("device", 1000),)) for number in range(2))
+    case = replace(case, work=(*case.work, *two), subject="")
+
+    def is_repeated(candidate: Case, _: object) -> bool:
+        names = [name for job in candidate.jobs for name, _ in job.requests]
+        return names.count("device") == 2 and len(names) < 4
+
+    found = reduce_part(case, WaitingFate(frozenset()), replace(KNOWN, shows=is_repeated))
+    assert [[name for name, _ in job.requests] for job in found.case.jobs] == [["device"]] * 2
 
 
 def test_a_policy_that_a_sentence_can_name_is_kept_on_a_cluster() -> None:
