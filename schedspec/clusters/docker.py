@@ -25,8 +25,8 @@ class DockerError(ClusterError):
 class Docker:
     """The engine that the `docker` in PATH connects to. DOCKER_HOST and Docker's contexts apply."""
 
-    def __init__(self, program: str | None = None) -> None:
-        self.program = program or shutil.which("docker")
+    def __init__(self) -> None:
+        self.program = shutil.which("docker")
 
     def version(self) -> str | None:
         """Return the engine's version, or None if no engine answers."""

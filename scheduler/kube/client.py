@@ -203,32 +203,22 @@ class Client:
 
     # -------------------------------------------------------------------------------------------------------- writing
 
-    async def create(self, resource: Resource[T], body: Body, namespace: str = "", *, deadline: float = 30.0) -> T:
+    async def create(self, resource: Resource[T], body: Body, namespace: str = "") -> T:
         """Create an object.
 
         `apiVersion` and `kind` are filled in. A create is not repeated if its answer is lost (Unreachable, `sent`).
         """
         full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
-        return await self._write(resource, "POST", resource.path(namespace), full, deadline=deadline)
+        return await self._write(resource, "POST", resource.path(namespace), full)
 
-    async def update(
-        self,
-        resource: Resource[T],
-        name: str,
-        body: Body,
-        namespace: str = "",
-        *,
-        sub: str = "",
-        deadline: float = 30.0,
-    ) -> T:
-        """Replace an object, or its subresource `sub` (`status`). The body has to contain the resourceVersion.
+    async def update(self, resource: Resource[T], name: str, body: Body, namespace: str = "") -> T:
+        """Replace an object. The body has to contain the resourceVersion.
 
         Raises:
             Conflict: The resourceVersion is not the latest.
         """
         full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
-        path = resource.path(namespace, name, sub)
-        return await self._write(resource, "PUT", path, full, deadline=deadline, repeatable=True)
+        return await self._write(resource, "PUT", resource.path(namespace, name), full, repeatable=True)
 
     async def patch(
         self,
@@ -241,7 +231,6 @@ class Client:
         sub: str = "",
         manager: str = "",
         force: bool = False,
-        deadline: float = 30.0,
     ) -> T:
         """Change an object, or its subresource `sub` (`status`).
 
@@ -255,7 +244,7 @@ class Client:
             path = f"{path}?{encoded}"
 
         async def send(part: Body) -> T:
-            return await self._write(resource, "PATCH", path, part, kind.value, deadline=deadline, repeatable=True)
+            return await self._write(resource, "PATCH", path, part, kind.value, repeatable=True)
 
         if kind is not Patch.APPLY:
             return await send(body)
@@ -275,7 +264,6 @@ class Client:
         uid: str = "",
         grace: int | None = None,
         propagation: str = "",
-        deadline: float = 30.0,
     ) -> None:
         """Delete an object.
 
@@ -293,7 +281,7 @@ class Client:
         if propagation:
             options["propagationPolicy"] = propagation
         path, body = resource.path(namespace, name), _encode(options)
-        await self.http.request("DELETE", path, body, deadline=deadline, repeatable=bool(uid), once=self._once)
+        await self.http.request("DELETE", path, body, repeatable=bool(uid), once=self._once)
 
     async def bind(
         self,
@@ -302,8 +290,6 @@ class Client:
         uid: str,
         node: str,
         annotations: Mapping[str, str] | None = None,
-        *,
-        deadline: float = 30.0,
     ) -> None:
         """Bind a pod to a node. The request is repeated if its answer is lost.
 
@@ -322,7 +308,7 @@ class Client:
             }
         )
         path = PODS.path(namespace, name, "binding")
-        await self.http.request("POST", path, body, deadline=deadline, repeatable=True, once=self._once)
+        await self.http.request("POST", path, body, repeatable=True, once=self._once)
 
     async def _write(
         self,
@@ -332,11 +318,10 @@ class Client:
         body: Body,
         content_type: str = "application/json",
         *,
-        deadline: float,
         repeatable: bool = False,
     ) -> T:
         answer = await self.http.request(
-            method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable, once=self._once
+            method, path, _encode(body), content_type, repeatable=repeatable, once=self._once
         )
         return await _read(resource, f"{method} {path}", answer)
 

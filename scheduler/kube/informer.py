@@ -30,9 +30,7 @@ class Informer(Generic[T]):
         client: Client,
         resource: Resource[T],
         *,
-        namespace: str = "",
         labels: str = "",
-        fields: str = "",
         indexes: dict[str, Index[T]] | None = None,
         follow: Reflector[T] | None = None,
     ) -> None:
@@ -47,9 +45,7 @@ class Informer(Generic[T]):
             self._reflector = follow
             follow.add_handler(self._on_report)
         else:
-            self._reflector = Reflector(
-                client, resource, self._on_report, namespace=namespace, labels=labels, fields=fields
-            )
+            self._reflector = Reflector(client, resource, self._on_report, labels=labels)
         self.synced = self._reflector.synced
 
     @property

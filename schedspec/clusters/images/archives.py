@@ -18,9 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from ..paths import cache_root
+from ..programs.cache import locked
 from ..programs.download import sha256
 from ..programs.pinned import target
 from ..protocol import Progress
@@ -104,9 +103,6 @@ def _json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-_WAIT_TICK = 5.0
-
-
 def place(name: str) -> Path:
     """Return the path of an archive in the cache. The file may be missing.
 
@@ -129,24 +125,16 @@ def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
     if archive.is_file():
         archive.touch()  # `newest` prefers the archive that was requested last
         return archive
-    lock = FileLock(archive.with_suffix(".lock"))
-    waited = 0.0
-    while True:
-        try:
-            lock.acquire(timeout=_WAIT_TICK)
-            break
-        except Timeout:
-            waited += _WAIT_TICK
-            progress(f"{name}: waiting for another run that is making it, {waited:.0f} s")
-    try:
+    with locked(
+        archive.with_suffix(".lock"),
+        lambda waited: progress(f"{name}: waiting for another run that is making it, {waited:.0f} s"),
+    ):
         if not archive.is_file():
             new = archive.with_suffix(".new")
             new.unlink(missing_ok=True)
             make(new)
             new.replace(archive)
             _prune(archive)
-    finally:
-        lock.release()
     return archive
 
 

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,24 @@ from .pinned import Program
 
 _RECORD = "origin.json"
 _WAIT_TICK = 5.0
+
+
+@contextmanager
+def locked(file: Path, waiting: Tick) -> Iterator[None]:
+    """Hold the lock of a file. `waiting` is called with the seconds waited, every five seconds, until it is free."""
+    lock = FileLock(file)
+    waited = 0.0
+    while True:
+        try:
+            lock.acquire(timeout=_WAIT_TICK if waited else 0)
+            break
+        except Timeout:
+            waiting(waited)
+            waited += _WAIT_TICK
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +70,9 @@ class Cache:
         except (OSError, ValueError, KeyError):
             return None
 
-    @contextmanager
-    def adding(self, waiting: Tick = silent) -> Iterator[None]:
+    def adding(self, waiting: Tick = silent) -> AbstractContextManager[None]:
         """Hold the lock for adding entries. `waiting` is called every five seconds until the lock is free."""
-        lock = FileLock(self.root / "adding.lock")
-        waited = 0.0
-        while True:
-            try:
-                lock.acquire(timeout=_WAIT_TICK if waited else 0)
-                break
-            except Timeout:
-                waiting(waited)
-                waited += _WAIT_TICK
-        try:
-            yield
-        finally:
-            lock.release()
+        return locked(self.root / "adding.lock", waiting)
 
     def add(self, program: Program, make: Callable[[Path], str]) -> CacheEntry:
         """Store the program that `make(path)` writes at `path`. Call only inside `adding`.

@@ -19,10 +19,10 @@ def amounts(given: Iterable[tuple[str, int]]) -> Amounts:
     return tuple(sorted(given))
 
 
-def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
-    """Return the amount minus `times` × `taken`. Every dimension is kept, and no value falls below zero."""
+def minus(amount: Amounts, taken: Amounts) -> Amounts:
+    """Return the amount minus `taken`. Every dimension is kept, and no value falls below zero."""
     less = dict(taken)
-    return tuple((name, max(value - less.get(name, 0) * times, 0)) for name, value in amount)
+    return tuple((name, max(value - less.get(name, 0), 0)) for name, value in amount)
 
 
 @dataclass(frozen=True, slots=True)

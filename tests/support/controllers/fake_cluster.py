@@ -227,7 +227,7 @@ class FakeJobCluster(FakeCluster):
                 self.job,
                 self.all(PODS),
                 self.group,
-                self.all(PRIORITY_CLASSES),
+                {found.metadata.name: found for found in self.all(PRIORITY_CLASSES)},
                 self.all(COMMANDS),
                 queue=queue_for(self.job.spec.queue, self.group, self.namespace),
                 limits=self.limits,

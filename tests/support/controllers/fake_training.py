@@ -40,7 +40,7 @@ class FakeTrainingCluster(FakeCluster):
             self.job,
             self.all(PODS),
             self.group,
-            self.all(PRIORITY_CLASSES),
+            {found.metadata.name: found for found in self.all(PRIORITY_CLASSES)},
             queue=queue_of(self.job, self.group, self.namespace),
             limits=self.limits,
             queue_problem=self.queue_problem,
