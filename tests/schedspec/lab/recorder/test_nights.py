@@ -5,6 +5,7 @@ The nights are short here. `python -m tests.schedspec.lab.recorder.nights` runs 
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_what_is_planted_in_a_night_is_found_shown_named_and_reduced(tmp_path: P
 def page_of(recording: Path, page: Path) -> str:
     since, until = span_of(recording)
     assert run("report", recording, "--from", timestamp(since), "--to", timestamp(until), "-o", page).return_value == 0
-    return page.read_text("utf-8")
+    return html.unescape(page.read_text("utf-8"))
 
 
 def assert_is_named(recording: Path, plant: Planted) -> None:
