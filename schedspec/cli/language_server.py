@@ -41,7 +41,10 @@ def server(options: Sequence[str]) -> LanguageServer:
 
     @made.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=['"', " "]))
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
-        text = made.workspace.get_text_document(params.text_document.uri).source
+        try:
+            text = made.workspace.get_text_document(params.text_document.uri).source
+        except OSError:  # the editor has neither opened nor saved it
+            return []
         line, column = params.position.line, params.position.character
         return [_item(it, line, column) for it in completions(text, line, column, known)]
 
@@ -51,7 +54,7 @@ def server(options: Sequence[str]) -> LanguageServer:
 
 def _check(made: LanguageServer, uri: str, options: Sequence[str]) -> None:
     path = Path(made.workspace.get_text_document(uri).path)
-    if path.suffix != ".feature":
+    if path.suffix != ".feature" or not path.is_file():  # a new file is checked when it is saved
         return
     found, printed = collected.collect([path], *options)
     failures = found.failures if found is not None else [printed.strip()]

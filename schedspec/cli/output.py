@@ -46,7 +46,8 @@ def run(program: Callable[[], object]) -> None:
         try:
             program()
         finally:
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # the language server closes it
+                sys.stdout.flush()
     except LostOutputError as problem:
         _discard()
         if problem.errno != errno.EPIPE:

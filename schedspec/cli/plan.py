@@ -224,6 +224,10 @@ def _request(given: dict[str, Any], choice: Choice) -> Request:
         raise sources.SourceError(
             "--now: nothing reads it without --proposed\n  do next: add --proposed, or leave --now out"
         )
+    if proposed is not None and now is not None and Path(now).resolve() == Path(proposed).resolve():
+        raise sources.SourceError(
+            f"--now and --proposed are both {now}, which has no change\n  do next: name two versions"
+        )
     if proposed is None:
         return _made_of(given, None, Side(choice.scheduler.partition("..")[2] or "the submitted work", {}))
     if sources.is_range(proposed):

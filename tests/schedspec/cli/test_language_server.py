@@ -51,10 +51,15 @@ async def edited(path: Path) -> dict[str, Any]:
             found = await client.text_document_completion_async(params)
             assert isinstance(found, list)
             offered[line] = [item.label for item in found]
-        return {"offered": offered, "shown": await asyncio.wait_for(shown, 120)}
-    finally:
+        for absent in ((path.parent / "absent.feature").as_uri(), "untitled:Untitled-1"):
+            params = types.CompletionParams(types.TextDocumentIdentifier(absent), types.Position(0, 0))
+            assert await client.text_document_completion_async(params) == []
+        found = {"offered": offered, "shown": await asyncio.wait_for(shown, 120)}
         await client.shutdown_async(None)
         client.exit(None)
+        assert client._server is not None
+        return {**found, "status": await asyncio.wait_for(client._server.wait(), 60)}
+    finally:
         await client.stop()
 
 
@@ -63,6 +68,7 @@ def test_an_editor_shows_errors_and_completes_names_and_sentences(tmp_path: Path
     path = tmp_path / "some.feature"
     path.write_text(FEATURE, "utf-8")
     found = asyncio.run(edited(path))
+    assert found["status"] == 0
     assert "train" in found["offered"][8]
     assert "research" not in found["offered"][8]
     assert all("exactly" in label for label in found["offered"][9])

@@ -143,6 +143,8 @@ def test_a_change_without_effect_is_reported_as_such(plan: Plan) -> None:
         (["--proposed", "queues", "--max-age", "1h"], "was taken"),
         (["--proposed", "queues", "--policy", "x.yaml"], "has no policy x.yaml"),
         (["--proposed", "main~1..main", "--now", "main"], "exclude each other"),
+        (["--proposed", "main", "--now", "main"], "--now and --proposed are both main, which has no change"),
+        (["--proposed", "queues", "--now", "./queues"], "--now and --proposed are both ./queues"),
         (["--proposed", "queues", "--fail-on", "starvation"], "cannot be judged without --load"),
         (["--proposed", "queues", "--fail-on", "flips"], "cannot be judged without --features"),
         (["--proposed", "queues", "--load", "queues"], "holds no recording"),
