@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import click
 import pytest
 
 from schedspec import cli
-from schedspec.cli.scheduling import ParsedCommand
 
 
 def options() -> Iterator[tuple[str, str]]:
@@ -24,10 +22,6 @@ def options() -> Iterator[tuple[str, str]]:
                 (f"{name} {one}".strip(), command.get_command(context, one)) for one in command.list_commands(context)
             )
             pending += [(full, one) for full, one in inner if one is not None]
-        elif isinstance(command, ParsedCommand):
-            for action in command._parser()._actions:
-                if isinstance(action, argparse._StoreAction) and action.option_strings:
-                    yield name, action.option_strings[-1]
         else:
             for option in command.params:
                 if isinstance(option, click.Option) and not option.multiple and not option.is_flag:
