@@ -372,7 +372,7 @@ def test_a_gang_is_owed_nothing_if_its_first_victim_may_leave_none_for_its_last_
 def test_any_pod_above_the_minimum_of_a_gang_may_be_the_one_that_goes(
     claim: Work, rule: str, on: tuple[str, ...]
 ) -> None:
-    """Found by exploration (seed 22180): only the pod on n2, which has idle cpu, makes room for both pods of a claim."""
+    """Found by exploration (seed 22180): only the pod on n2 (it has idle cpu) makes room for a claim of two."""
     nodes = CaseNode("n1", shape(2, 0, 4)), CaseNode("n2", shape(2, 0, 2))
     queues = CaseQueue("lender"), CaseQueue("owner", deserved=shape(2, 0, 2))
     gang = Work("gang", "lender", pods=3, minimum=2, requests=shape(1, 0, 2))
