@@ -59,6 +59,8 @@ class _Unit:
     work: Work
     nodes: tuple[str, ...]
     is_whole: bool
+    most: int = 1
+    """How many such units of the job may be evicted together: as many as it has pods above its minimum."""
 
     @property
     def frees(self) -> Sums:
@@ -66,6 +68,12 @@ class _Unit:
 
     def __str__(self) -> str:
         return f"{self.work.name}" if self.is_whole else f"a pod of {self.work.name}"
+
+
+def _keeps_minima(units: tuple[_Unit, ...]) -> bool:
+    """Whether no gang loses more single pods than it has above its minimum."""
+    lost = Counter(unit.work.name for unit in units)
+    return all(lost[unit.work.name] <= unit.most for unit in units)
 
 
 class _Search:
@@ -100,7 +108,7 @@ class _Search:
         a node.
         """
         sets = (chosen for size in range(1, len(units) + 1) for chosen in combinations(units, size))
-        sufficient = [chosen for chosen in sets if self._suffices(chosen)]
+        sufficient = [chosen for chosen in sets if _keeps_minima(chosen) and self._suffices(chosen)]
         permitted = [one for one in sufficient if self._is_in_proportion(one) and self._permits(action, one)]
         is_any_choice_right = len(permitted) == len(sufficient) and {*units} == {*chain.from_iterable(sufficient)}
         is_judged = self._missing == 1 or is_any_choice_right
@@ -120,7 +128,8 @@ class _Search:
                 if whole:
                     yield _Unit(work, tuple(nodes), is_whole=True)
             elif above > 0 and spare:
-                yield from (_Unit(work, (node,), is_whole=False) for node in nodes[:above])
+                places = (node for node, pods in Counter(nodes).items() for _ in range(min(pods, above)))
+                yield from (_Unit(work, (node,), is_whole=False, most=above) for node in places)
             elif above <= 0 and whole:
                 yield _Unit(work, tuple(nodes), is_whole=True)
 

@@ -359,6 +359,30 @@ def test_a_gang_is_owed_nothing_if_its_first_victim_may_leave_none_for_its_last_
     assert [breach.rule for breach in found] == ([rule] if rule else [])
 
 
+@pytest.mark.parametrize("on", [("n1", "n1", "n2"), ("n2", "n1", "n1")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("claim", "rule"),
+    [
+        (Work("claim", "owner", requests=shape(1, 0, 1)), "reclaim"),
+        (Work("claim", "owner", requests=shape(2, 0, 1)), "reclaim"),
+        (Work("claim", "owner", pods=2, minimum=2, requests=shape(1, 0, 1)), ""),
+    ],
+    ids=["wherever the spare pod goes", "if the right spare pod goes", "if a wrong one does not go for its first pod"],
+)
+def test_any_pod_above_the_minimum_of_a_gang_may_be_the_one_that_goes(
+    claim: Work, rule: str, on: tuple[str, ...]
+) -> None:
+    """Found by exploration (seed 22180): only the pod on n2 (it has idle cpu) makes room for a claim of two."""
+    nodes = CaseNode("n1", shape(2, 0, 4)), CaseNode("n2", shape(2, 0, 2))
+    queues = CaseQueue("lender"), CaseQueue("owner", deserved=shape(2, 0, 2))
+    gang = Work("gang", "lender", pods=3, minimum=2, requests=shape(1, 0, 2))
+    case = Case(POLICIES["capacity"], nodes, queues, steps=(Submit((gang,)), Submit((claim,))))
+    held = {"gang": {f"gang-task-{index}": node for index, node in enumerate(on)}}
+    story = Story(settled=[SettledState(held, {}, {"claim": "Inqueue"})])
+    assert [breach.rule for breach in entitled.jobs_without_room(case, story)] == ([rule] if rule else [])
+    assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
 def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_is_needed() -> None:
     """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before it is written.
 
