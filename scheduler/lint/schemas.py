@@ -269,7 +269,6 @@ def _of_kubernetes(item: Object) -> Iterator[Flaw]:
                 text = f"{value!r} is neither a number from 0 nor a percentage from 0% to 100%"
                 yield Flaw(("spec", rule), text, "write for example 2 or 50%")
 
-
     template = template if isinstance(template := spec.get("template"), Mapping) else {}
     if item["kind"] == "Pod":
         yield from pod_flaws(spec, ("spec",))
@@ -288,6 +287,15 @@ def _child(item: Any, *path: str) -> Mapping[str, Any]:
     for name in path:
         item = item.get(name) if isinstance(item, Mapping) else None
     return item if isinstance(item, Mapping) else {}
+
+
+def template_flaws(item: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """Yield why the API server would refuse pods of an object whose own definition does not judge its pods."""
+    if isinstance(item, Mapping) and isinstance(item.get("containers"), list):
+        yield from pod_flaws(item, path)
+    parts = item.items() if isinstance(item, Mapping) else enumerate(item) if isinstance(item, list) else ()
+    for name, part in parts:
+        yield from template_flaws(part, (*path, name))
 
 
 def pod_flaws(spec: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Flaw]:
