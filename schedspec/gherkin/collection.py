@@ -34,6 +34,19 @@ def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector 
     return FeatureFile.from_parent(parent, path=file_path)
 
 
+def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
+    """Refuse a link to a feature file that is missing: pytest would leave it out.
+
+    Raises:
+        CollectError: A link in the folder leads nowhere.
+    """
+    for entry in sorted(folder.iterdir()):
+        is_named = any(entry.is_relative_to(ours) for ours in parent.config.stash.get(FOLDERS, ()))
+        if is_named and documents.is_nearly_feature(entry) and not entry.exists():
+            shown = selection.shown_path(entry, parent.config)
+            raise parent.CollectError(f"{shown}:1: the link leads nowhere\n  do next: correct it, or remove it")
+
+
 def is_ours(item: pytest.Item) -> bool:
     """Whether the item is a scenario of a feature file that we collected."""
     return item.getparent(FeatureFile) is not None

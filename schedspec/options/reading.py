@@ -325,7 +325,20 @@ def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
     root = home(config)
     beside = [folder for path in features for folder in (path, path.parent) if folder != root]
     found = [chosen] if chosen is not None else [folder / name for folder in (beside if features else [root])]
+    if root / name not in found and chosen is None:
+        _refuse_unread_files(root / name, name)
     return tuple(dict.fromkeys(folder for folder in found if folder.is_dir() and folder != distribution.folder(name)))
+
+
+def _refuse_unread_files(folder: Path, name: str) -> None:
+    """Refuse a file in a folder of the root that is not read although it is meant to replace one of ours."""
+    templates = distribution.folder("templates")
+    ours = templates if name == "templates" else templates / name
+    for file in sorted(folder.glob("*.yaml.j2" if name == "templates" else "*.yaml")) if folder != ours else ():
+        if (ours / file.name).is_file() and (file.suffix == ".j2" or "tiers:" in file.read_text("utf-8", "replace")):
+            what = f"is not read, and {file.name} is a file of ours"
+            do_next = f"name the folder (schedspec_{name} = {folder.name} in the ini file), or rename the file"
+            raise refusal(name, str(file), what, do_next)
 
 
 def _factor(text: str) -> float:

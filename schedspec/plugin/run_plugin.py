@@ -195,6 +195,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return collection.collect_file(file_path, parent)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> None:
+    """Refuse links of features that lead nowhere; pytest collects the folder."""
+    collection.refuse_broken_links(path, parent)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every scenario several times if the scheduler's order is not deterministic."""
     gating.repeat(metafunc, metafunc.config.stash[OPTIONS].runs)

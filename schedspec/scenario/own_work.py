@@ -121,8 +121,6 @@ def pod_specs(item: Any) -> Iterator[Object]:
 
 
 def _check_pod(place: str, pod: Object) -> None:
-    from ..scheduler.lint.schemas import pod_flaws  # noqa: PLC0415 - its libraries take a second
-
     if pod.get("nodeName"):
         raise WorkError(place, f"nodeName: no scheduler decides on a pod of {pod['nodeName']}", "leave it out")
     for container in (*pod["containers"], *(pod.get("initContainers") or ())):
@@ -131,8 +129,6 @@ def _check_pod(place: str, pod: Object) -> None:
                 resources.parse(amounts if isinstance(amounts, dict) else {})
             except resources.QuantityError as error:
                 raise WorkError(place, f"container {container.get('name')}: {error}", "correct the amount") from error
-    for flaw in pod_flaws(pod, ()):  # of the pods of kinds whose definition does not judge them
-        raise WorkError(place, f"{flaw.field}: {flaw.text}", flaw.remedy)
 
 
 # ---------------------------------------------------------------------------------------------------------- as ours

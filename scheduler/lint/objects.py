@@ -133,9 +133,9 @@ def refusals(document: Document, source: str, folder: Path | None = None) -> Ite
 
     `folder` has the definitions that the API server serves; None: ours.
     """
-    from .schemas import OURS, definitions  # noqa: PLC0415 - its libraries take a second
+    from .schemas import OURS, definitions, template_flaws  # noqa: PLC0415 - its libraries take a second
 
-    for flaw in definitions(folder or OURS).flaws(document.item) or ():
+    for flaw in definitions(folder or OURS).flaws(document.item) or template_flaws(document.item, ()):
         field, line = f"{document.title}.{flaw.field}", document.line_of(flaw.path)
         if not document.is_served:
             yield LintFinding(source, line, field, flaw.text, flaw.remedy, is_error=True)

@@ -289,6 +289,15 @@ def _child(item: Any, *path: str) -> Mapping[str, Any]:
     return item if isinstance(item, Mapping) else {}
 
 
+def template_flaws(item: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """Yield why the API server would refuse pods of an object whose own definition does not judge its pods."""
+    if isinstance(item, Mapping) and isinstance(item.get("containers"), list):
+        yield from pod_flaws(item, path)
+    parts = item.items() if isinstance(item, Mapping) else enumerate(item) if isinstance(item, list) else ()
+    for name, part in parts:
+        yield from template_flaws(part, (*path, name))
+
+
 def pod_flaws(spec: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Flaw]:
     """Yield why the API server would refuse requests and limits of a pod. The schema has accepted its form."""
     for kind in ("initContainers", "containers"):

@@ -229,3 +229,37 @@ def test_an_option_of_the_ini_file_may_serve_another_kind_of_cluster(pytester: p
     pytester.makeini("[pytest]\nschedspec_kind_image = own:v1")
     result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "simulated")
     result.stdout.fnmatch_lines(["schedspec: cluster simulated, *node image own:v1; *"])
+
+
+UNREAD = {
+    ("templates/job.yaml.j2", ""): "templates",
+    ("policies/capacity.yaml", "tiers: []"): "policies",
+    ("templates/mine.yaml.j2", ""): "",
+    ("policies/capacity.yaml", "kind: ClusterPolicy"): "",
+    ("policies/mine.yaml", "tiers: []"): "",
+    ("features/templates/mine.yaml.j2", ""): "",
+}
+"""File of a root whose features have a folder, and its text → the folder that no run would read."""
+
+
+@pytest.mark.parametrize(("file", "text"), UNREAD)
+def test_a_file_named_like_one_of_ours_that_is_not_read_is_refused(
+    specs: Run, pytester: pytest.Pytester, file: str, text: str
+) -> None:
+    pytester.makeini("[pytest]\nschedspec_features = features\n")
+    (pytester.path / file).parent.mkdir(parents=True)
+    (pytester.path / "features").mkdir(exist_ok=True)
+    (pytester.path / file).write_text(text)
+    result = specs("features", **{"features/some": FEATURE})
+    if folder := UNREAD[file, text]:
+        name = Path(file).name
+        result.stderr.fnmatch_lines(
+            [
+                f"ERROR: *{file}' is not read, and {name} is a file of ours",
+                f"*where: --{folder} (schedspec_{folder} in the ini file)",
+                f"*name the folder (schedspec_{folder} = {folder} in the ini file), or rename the file",
+            ]
+        )
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+    else:
+        result.assert_outcomes(passed=1)

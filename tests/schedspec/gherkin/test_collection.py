@@ -421,6 +421,21 @@ def test_a_misspelt_name_in_a_folder_of_features_is_an_error(specs: Run, pyteste
     )
 
 
+@pytest.mark.parametrize("folder", [".", "below"])
+@pytest.mark.parametrize(("target", "is_read"), [("nowhere.feature", False), ("pods.feature", True)])
+def test_a_link_to_a_missing_feature_is_refused(
+    specs: Run, pytester: pytest.Pytester, folder: str, target: str, is_read: bool
+) -> None:
+    (pytester.path / folder).mkdir(exist_ok=True)
+    (pytester.path / folder / "link.feature").symlink_to(pytester.path / target)
+    result = specs(pods=GOOD)
+    if is_read:
+        result.assert_outcomes(passed=6)
+    else:
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["*link.feature:1: the link leads nowhere", "*correct it, or remove it"])
+
+
 @pytest.mark.parametrize("name", ["a.feature~", "a.feature.bak", "a.future.md", "a.yaml", ".a.feature.swp"])
 def test_other_files_beside_features_are_not_read(specs: Run, pytester: pytest.Pytester, name: str) -> None:
     pytester.path.joinpath(name).write_text(GOOD)
