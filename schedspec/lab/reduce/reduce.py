@@ -221,7 +221,9 @@ def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced
     for part in parts:
         if not case.subject or case.subject in {job.name for job in part.jobs}:
             with suppress(IncidentError):
-                return reduce_case(part, wanted, known)
+                found = reduce_case(part, wanted, known)
+                found.before = case.size
+                return found
     return reduce_case(case, wanted, known)
 
 
