@@ -219,16 +219,23 @@ def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced
 
     A load of many jobs seldom happens again as it did, and each attempt costs a run.
     """
-    sharing = [
-        {job.name: None for job in case.jobs if name not in dict(job.requests)}
+    parts = [
+        map_work(case, {job.name: None for job in case.jobs if name not in dict(job.requests)})
         for name in sorted({name for job in case.jobs for name, _ in job.requests})
     ]
-    parts = [map_work(case, {**others}) for others in sorted(sharing, key=len, reverse=True) if others]
+    parts = sorted((part for part in parts if part.jobs != case.jobs), key=lambda part: (_is_idle(part), part.size))
     for part in parts:
         if not case.subject or case.subject in {job.name for job in part.jobs}:
             with suppress(IncidentError):
-                return reduce_case(part, wanted, known)
+                found = reduce_case(part, wanted, known)
+                found.before = case.size
+                return found
     return reduce_case(case, wanted, known)
+
+
+def _is_idle(case: Case) -> bool:
+    """Whether no job of a case waits beside one that runs."""
+    return not (any(job.nodes for job in case.jobs) and any(len(job.nodes) < job.pods for job in case.jobs))
 
 
 def _names_in_state(found: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ another preemptor evicted, which may need all of it.
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 
 from ...api.kinds import Kind
@@ -55,7 +56,7 @@ class NeedlessWorkloadMonitor(Monitor):
         self._open: dict[tuple[str, str], _Preemption] = {}
         self._pools: dict[str, str] = {}
         """Workload with bound pods → the pool of quota that it uses."""
-        self._freed: list[tuple[float, str, Job | None]] = []
+        self._freed: deque[tuple[float, str, Job | None]] = deque()
         """The last times at which quota became free: its pool, and the preemptor whose victims had it."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
@@ -63,11 +64,9 @@ class NeedlessWorkloadMonitor(Monitor):
         named = _PREEMPTOR.search(eviction.message)
         found = self._open.get((pod.job.key, named[1])) if named is not None else None
         if found is None:
-            jobs = self.ledger.jobs.values()
-            uids = ((job, job.groups[Kind.WORKLOAD]["metadata"]["uid"]) for job in jobs if Kind.WORKLOAD in job.groups)
-            preemptor = next((job for job, uid in uids if named is not None and uid == named[1]), None)
+            preemptor = self._workload(named[1]) if named is not None else None
             pool = self._pools.get(pod.job.key, "")
-            self._disturb(pool, preemptor)
+            self._disturb(pod.job, preemptor)
             if preemptor is None or named is None or Kind.WORKLOAD not in pod.job.groups:
                 return
             admission = quotas.admission_of(pod.job.groups[Kind.WORKLOAD])
@@ -75,25 +74,32 @@ class NeedlessWorkloadMonitor(Monitor):
             found.is_disturbed = any(found.is_disturbed_by(of, by) for _, of, by in self._freed)
         found.pods.append(pod)
 
+    def _workload(self, uid: str) -> Job | None:
+        jobs = (job for job in self.ledger.jobs.values() if Kind.WORKLOAD in job.groups)
+        return next((job for job in jobs if job.groups[Kind.WORKLOAD]["metadata"]["uid"] == uid), None)
+
     def before(self, pod: Pod, what: str) -> None:
         """Note that a pod ends that was not evicted."""
         if what == "end" and pod.holds and pod.eviction is None:
-            self._disturb(self._pools.get(pod.job.key, ""), None, pod.bound)
+            self._disturb(pod.job, None, pod.bound)
         if what == "end" and len(pod.job.pods) == 1 and not pod.job.groups:
             self._pools.pop(pod.job.key, None)
 
     def on_over(self, job: Job) -> None:
         """Note that a Workload is gone: its quota is free, whether its pods ran or not."""
         if not job.groups:
-            self._disturb(self._pools.get(job.key, ""), None)
+            self._disturb(job, None)
             self._open = {key: found for key, found in self._open.items() if found.preemptor is not job}
             if not job.pods:
                 self._pools.pop(job.key, None)
 
-    def _disturb(self, pool: str, preemptor: Job | None, bound: int = 0) -> None:
-        """Note that quota of a pool becomes free, but for the victims of this preemptor."""
-        at = self.ledger.at
-        self._freed = [freed for freed in self._freed if freed[0] >= at - _DECIDED] + [(at, pool, preemptor)]
+    def _disturb(self, job: Job, preemptor: Job | None, bound: int = 0) -> None:
+        """Note that quota of a job becomes free, but for the victims of this preemptor."""
+        at, pool = self.ledger.at, self._pools.get(job.key, "")
+        if self._pools or self.ledger.quotas:  # else Kueue is not there
+            self._freed.append((at, pool, preemptor))
+        while self._freed and self._freed[0][0] < at - _DECIDED:
+            self._freed.popleft()
         for found in self._open.values():
             if bound < found.eviction.number and found.is_disturbed_by(pool, preemptor):
                 found.is_disturbed = True

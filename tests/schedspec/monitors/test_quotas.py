@@ -136,6 +136,14 @@ def test_quota_that_becomes_free_in_the_same_cohort_was_not_free_before(
     assert history.is_needless() == is_needless
 
 
+def test_the_quota_of_a_workload_whose_pods_did_not_run_becomes_free_as_well() -> None:
+    def before(history: Production) -> None:
+        history.workload("other", "guest", admitted("guest", 4))
+        history.show(Kind.WORKLOAD, "other", "gone", metadata={"namespace": "ns"}, spec={"queueName": "guest"})
+
+    assert not Production(quota(4) | TOGETHER, quota(8) | TOGETHER, before).is_needless()
+
+
 def test_a_preemptor_that_never_runs_holds_up_no_judgement() -> None:
     def before(history: WrittenHistory) -> None:
         for name, status in (("other", admitted("apart", 4)), ("stuck", {})):

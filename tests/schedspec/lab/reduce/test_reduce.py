@@ -258,6 +258,7 @@ def test_what_a_load_does_not_repeat_is_tried_with_the_jobs_of_one_resource() ->
 
     found = reduce_part(case, WaitingFate(frozenset()), replace(KNOWN, shows=is_repeated))
     assert [[name for name, _ in job.requests] for job in found.case.jobs] == [["device"]] * 2
+    assert found.before == case.size
 
 
 def test_a_policy_that_a_sentence_can_name_is_kept_on_a_cluster() -> None:
