@@ -57,7 +57,7 @@ def run(program: Callable[[], object]) -> None:
 
 def pytest_command(*words: str) -> list[str]:
     """Return the command line of a run of pytest with our plugin."""
-    return [sys.executable, "-m", __name__, "-p", "schedspec.plugin", *words]
+    return [sys.executable, "-P", __file__, "-p", "schedspec.plugin", *words]
 
 
 def _of_our_own(stream: Any) -> io.TextIOWrapper:
@@ -78,5 +78,6 @@ def _discard() -> None:
     sys.stdout = open(_FD, "w", closefd=False)  # noqa: SIM115 - it stays open until the process ends
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # as a file, so that pytest imports this package first, and rewrites its assertions
+    sys.path.insert(0, os.getcwd())
     run(lambda: runpy.run_module("pytest", run_name="__main__", alter_sys=True))

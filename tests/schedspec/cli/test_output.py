@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from schedspec import distribution
+from schedspec.cli import output
 
 FULL = "standard output: No space left on device\n"
 WAYS = {">/dev/full": (1, FULL), "| true": (1, ""), ">&-": (0, "")}
@@ -35,6 +37,26 @@ def test_a_lost_standard_output_gives_no_traceback(tmp_path: Path, command: str,
     shell = ["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"]
     ended = subprocess.run(shell, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == WAYS[way]
+
+
+def test_pytest_of_a_command_is_that_of_python_m_pytest(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("")
+    test = "import mine, sys\n\ndef test_it():\n    print(sys.path[0])\n    assert [1] == [2]\n"
+    (tmp_path / "test_it.py").write_text(test)
+    (tmp_path / "tox.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    words = ["-p", "no:cacheprovider", "--import-mode=importlib", "test_it.py"]
+    printed = [
+        subprocess.run(
+            command, cwd=tmp_path, env=distribution.environment(), capture_output=True, text=True, check=False
+        )
+        for command in (
+            output.pytest_command(*words),
+            [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *words],
+        )
+    ]
+    ours, theirs = (re.sub(r"in [0-9.]+s", "", one.stdout + one.stderr) for one in printed)
+    assert "At index 0 diff: 1 != 2" in ours
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("way", [">/dev/full", ">&-"])
