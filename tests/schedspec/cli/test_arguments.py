@@ -38,6 +38,26 @@ def test_an_option_with_one_value_is_refused_if_it_is_given_twice(
     assert f"{option} is given twice, and only one value is read" in capsys.readouterr().err
 
 
+NUMBERS = {
+    (name, option.opts[-1]): option
+    for name in ("explore", "reduce", "plan")
+    for option in cli.schedspec.get_command(click.Context(cli.schedspec), name).params  # type: ignore[union-attr]
+    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
+}
+
+
+@pytest.mark.parametrize("value", ["-5", "nan"])
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_a_number_that_counts_nothing_is_refused(
+    capsys: pytest.CaptureFixture[str], name: str, option: str, value: str
+) -> None:
+    needed = {"reduce": (".", "--because", "monitor gang", "-o", "x.feature"), "plan": ("--state", "x")}
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, *needed.get(name, ()), f"{option}={value}"])
+    assert ended.value.code == 2
+    assert f"Invalid value for '{option}'" in capsys.readouterr().err
+
+
 def test_the_arguments_of_pytest_are_not_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["conformance", "--profile", "none", "--out", "a", "--", "--out", "b"])

@@ -220,7 +220,7 @@ def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: py
     assert "has no last line with metrics" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["", "a b", "-gpu", "gpu/", "Amd.com/gpu", "a/b/c"])
+@pytest.mark.parametrize("name", ["", "a b", "-gpu", "gpu/", "Amd.com/gpu", "a/b/c", "cpu", "memory", "pods"])
 def test_what_is_no_name_of_a_resource_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(click.BadParameter, match="is no name of a resource"):
         simulate(tmp_path, "100,1000,1,red\n", "--resource", name)
