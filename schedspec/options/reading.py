@@ -40,6 +40,8 @@ class Options:
     """Folders of templates; the first folder that has a template wins, and ours is the last."""
     policies: tuple[Path, ...] = ()
     """Folders of the user's own policies, beside `policies/` of the folders of templates."""
+    unread: tuple[Path, ...] = ()
+    """Templates in a folder of the root that is not read, although they are named like ours."""
     record: str = ""
     """`always` or `failed`; empty if the number of scenarios decides."""
     shard: sharding.Shard | None = None
@@ -83,6 +85,9 @@ class Options:
         parts += [f"shard {self.shard}"] if self.shard else []
         parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
         replaced = "".join(f"\nschedspec: own {file}" for file in self._replaced())
+        if self.unread:
+            names, folder = ", ".join(file.name for file in self.unread), self.unread[0].parent.name
+            replaced += f"\nschedspec: not read: {folder}/{names} (name the folder: schedspec_templates = {folder})"
         return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{replaced}"
 
     def _replaced(self) -> Iterator[str]:
@@ -190,6 +195,7 @@ def read(config: pytest.Config) -> Options:
         runs=_count(text(config, "runs") or str(adapter.runs)),
         templates=(*_own(config, "templates"), distribution.folder("templates")),
         policies=_own(config, "policies"),
+        unread=_unread_templates(config),
         record=_record(config),
         shard=shard,
         shard_durations=durations,
@@ -325,20 +331,29 @@ def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
     root = home(config)
     beside = [folder for path in features for folder in (path, path.parent) if folder != root]
     found = [chosen] if chosen is not None else [folder / name for folder in (beside if features else [root])]
-    if root / name not in found and chosen is None:
-        _refuse_unread_files(root / name, name)
+    if name == "policies" and root / name not in found and chosen is None:
+        _refuse_unread_policies(root / name)
     return tuple(dict.fromkeys(folder for folder in found if folder.is_dir() and folder != distribution.folder(name)))
 
 
-def _refuse_unread_files(folder: Path, name: str) -> None:
-    """Refuse a file in a folder of the root that is not read although it is meant to replace one of ours."""
-    templates = distribution.folder("templates")
-    ours = templates if name == "templates" else templates / name
-    for file in sorted(folder.glob("*.yaml.j2" if name == "templates" else "*.yaml")) if folder != ours else ():
-        if (ours / file.name).is_file() and (file.suffix == ".j2" or "tiers:" in file.read_text("utf-8", "replace")):
+def _refuse_unread_policies(folder: Path) -> None:
+    """Refuse a policy in a folder of the root that is not read although it is meant to replace one of ours."""
+    for file in _like_ours(folder, distribution.folder("templates") / folder.name):
+        if "tiers:" in file.read_text("utf-8", "replace"):
             what = f"is not read, and {file.name} is a file of ours"
-            do_next = f"name the folder (schedspec_{name} = {folder.name} in the ini file), or rename the file"
-            raise refusal(name, str(file), what, do_next)
+            do_next = "name the folder (schedspec_policies = policies in the ini file), or rename the file"
+            raise refusal(folder.name, str(file), what, do_next)
+
+
+def _unread_templates(config: pytest.Config) -> tuple[Path, ...]:
+    """Return the templates of the root that are not read. They may be another program's, and so are not refused."""
+    folder = home(config) / "templates"
+    return () if folder in _own(config, folder.name) else _like_ours(folder, distribution.folder(folder.name))
+
+
+def _like_ours(folder: Path, ours: Path) -> tuple[Path, ...]:
+    """Return the files of a folder that are named like ours."""
+    return tuple(file for file in sorted(folder.glob("*")) if (ours / file.name).is_file()) if folder != ours else ()
 
 
 def _factor(text: str) -> float:

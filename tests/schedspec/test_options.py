@@ -232,8 +232,8 @@ def test_an_option_of_the_ini_file_may_serve_another_kind_of_cluster(pytester: p
 
 
 UNREAD = {
-    ("templates/job.yaml.j2", ""): "templates",
     ("policies/capacity.yaml", "tiers: []"): "policies",
+    ("templates/job.yaml.j2", ""): "",
     ("templates/mine.yaml.j2", ""): "",
     ("policies/capacity.yaml", "kind: ClusterPolicy"): "",
     ("policies/mine.yaml", "tiers: []"): "",
@@ -263,3 +263,5 @@ def test_a_file_named_like_one_of_ours_that_is_not_read_is_refused(
         assert result.ret == pytest.ExitCode.USAGE_ERROR
     else:
         result.assert_outcomes(passed=1)
+        note = "schedspec: not read: templates/job.yaml.j2 (name the folder: schedspec_templates = templates)"
+        assert (note in result.outlines) == (file == "templates/job.yaml.j2")

@@ -36,7 +36,7 @@ TABLE: dict[str, Any] = {
 
 
 def pod_template(gpus: int, container: str = "c") -> dict[str, Any]:
-    resources = {"requests": {"nvidia.com/gpu": str(gpus)}}
+    resources = {name: {"nvidia.com/gpu": str(gpus)} for name in ("requests", "limits")}
     return {
         "spec": {
             "restartPolicy": "Never",
