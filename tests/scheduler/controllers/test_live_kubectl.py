@@ -25,6 +25,12 @@ def printed(place: LiveControllers, kind: str, *names: str, wide: bool = False) 
     return [{name: value for name, value in zip(head, line, strict=True) if name != "AGE"} for line in lines]
 
 
+def running(place: LiveControllers, kind: str, name: str) -> int | None:
+    """Return how many run by the status; None while there is none."""
+    found: int | None = (place.get(kind, name) or {}).get("status", {}).get("running")
+    return found
+
+
 def test_the_columns_of_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
     place.create("Queue", "shown", {"parent": "root", "weight": 3, "priority": 7})
     try:
@@ -34,8 +40,8 @@ def test_the_columns_of_a_job_its_podgroup_and_its_queue(place: LiveControllers)
         group = place.all("PodGroup")[0]["metadata"]["name"]
         place.patch("PodGroup", group, {"status": {"running": 3}}, "status")
         until(lambda: place.phase("j") == "Running", "the job to run")
-        until(lambda: place.get("Job", "j")["status"].get("running") == 3, "three to run")  # type: ignore[index]
-        until(lambda: place.get("Queue", "shown")["status"].get("running") == 1, "the PodGroup to be counted")  # type: ignore[index]
+        until(lambda: running(place, "Job", "j") == 3, "three to run")
+        until(lambda: running(place, "Queue", "shown") == 1, "the PodGroup to be counted")
         job = {"NAME": "j", "STATUS": "Running", "MINAVAILABLE": "2", "RUNNINGS": "3"}
         assert printed(place, "vcjob") == printed(place, "vj", "j") == [job]
         assert printed(place, "vcjob", wide=True) == [{**job, "QUEUE": "shown"}]

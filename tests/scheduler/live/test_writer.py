@@ -262,4 +262,5 @@ async def test_a_probe_is_answered_even_if_a_namespace_gets_no_answers() -> None
         await until(lambda: bool(server.requests))
         writer.probe()
         await until(lambda: writer._client.http.writes_answered == 1, PROMPT)
-        assert server.requests[-1].path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        paths = [request.path for request in server.requests]
+        assert "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" in paths

@@ -72,7 +72,7 @@ def hostile_texts(cluster: RecordedCluster) -> None:
         cluster.advance(3.0)
         event = {"involvedObject": {"kind": "Pod", "namespace": "team", "name": "a-0"}, "reason": HOSTILE}
         cluster.make("/api/v1/namespaces/team/events", f"e{cluster.now}", message=HOSTILE, **event)
-    cluster.pod("b-0", "a", 1, resources={"requests": {f"x.y/{'z' * 20}": "1"}})
+    cluster.pod("b-0", "a", 1, resources={"limits": {f"x.y/{'z' * 20}": "1"}})
     cluster.call("PATCH", "/api/v1/namespaces/team/pods/b-0/status", {
         "status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "R", "message": HOSTILE}]}
     }, "application/strategic-merge-patch+json")  # fmt: skip

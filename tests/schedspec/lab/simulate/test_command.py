@@ -222,7 +222,7 @@ def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: py
 
 @pytest.mark.parametrize("name", ["", "a b", "-gpu", "gpu/", "Amd.com/gpu", "a/b/c", "cpu", "memory", "pods"])
 def test_what_is_no_name_of_a_resource_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no name of a resource"):
+    with pytest.raises(click.BadParameter, match="is no name of cards"):
         simulate(tmp_path, "100,1000,1,red\n", "--resource", name)
 
 
