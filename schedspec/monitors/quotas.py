@@ -19,7 +19,7 @@ _Use = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a Workload uses of the quota of a ClusterQueue."""
+    """The quota of a ClusterQueue that a Workload uses."""
 
     queue: str
     uses: Mapping[_Use, Decimal]

@@ -223,9 +223,9 @@ class Plan(msgspec.Struct):
     failed: list[str] = []
     """The results that are worse than permitted."""
     decided_by: str = ""
-    asked: tuple[str, str] = ("", "")
-    """What `--scheduler` names on each side; empty for the model."""
     """The scheduler's own program that decided at once, with its version; empty: our model of it."""
+    asked: tuple[str, str] = ("", "")
+    """The scheduler of each side, as `--scheduler` names it; empty for the model."""
     model: AtOnce | None = None
     """The effects by our model, beside those of a scheduler's own program."""
     runs: list[AtOnce] = []

@@ -74,7 +74,7 @@ class Decided(NamedTuple):
     by: str = ""
     """The program that decided, with its version; empty for the model."""
     asked: tuple[str, str] = ("", "")
-    """What `--scheduler` names in each world; empty for the model."""
+    """The scheduler of each world, as `--scheduler` names it; empty for the model."""
     model: tuple[PlannedWorld, PlannedWorld] | None = None
     """What our model decides in both worlds, beside a scheduler's own program."""
 

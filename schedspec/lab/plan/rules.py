@@ -34,7 +34,7 @@ def run_rules(
     Args:
         features: Files and folders.
         policies: The policy of each side; empty if the scheduler reads none of these files.
-        schedulers: What `--scheduler` names on each side; empty for our scheduler in virtual time.
+        schedulers: The scheduler of each side, as `--scheduler` names it; empty for our scheduler in virtual time.
         programs: The user's folder with the scheduler's programs.
     """
     with tempfile.TemporaryDirectory() as folder:

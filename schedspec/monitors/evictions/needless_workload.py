@@ -34,7 +34,7 @@ class _Preemption:
     preemptor: Job
     eviction: Eviction
     admission: quotas.Admission | None
-    """What the Workload used when it was evicted."""
+    """The quota that the Workload used when it was evicted."""
     pool: str
     """The pool of this quota."""
     pods: list[Pod] = field(default_factory=list)

@@ -30,7 +30,7 @@ class _Bind(NamedTuple):
     unused: UnusedGuarantees
     """What other queues have unused at the bind."""
     freed: Amounts
-    """What was freed before the bind for the job, or for nobody who is named."""
+    """The amounts that were freed before the bind for the job, or without a named preemptor."""
 
 
 class _Cut(NamedTuple):

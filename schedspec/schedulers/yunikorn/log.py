@@ -18,7 +18,7 @@ _IN_FORCE: Final = b"Updating placement manager rules on config reload"
 
 
 class YuniKornLog:
-    """What the log says so far. Thread-safe: the watch of pods reads it, too."""
+    """The content of the log so far. Thread-safe: the watch of pods reads it, too."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()

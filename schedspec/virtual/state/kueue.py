@@ -34,7 +34,7 @@ READ_OF_PODS = (
     *("containers", "initContainers", "nodeSelector", "affinity", "tolerations", "priorityClassName", "priority"),
     *("restartPolicy", "overhead", "schedulingGates", "preemptionPolicy"),
 )
-"""What Kueue and kube-scheduler read of the spec of a pod template."""
+"""Fields of the spec of a pod template that Kueue and kube-scheduler read."""
 _READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
 
 

@@ -21,6 +21,13 @@ def post(cluster: VirtualCluster, path: str, body: dict[str, Any]) -> None:
     assert status < 300, answer
 
 
+def taken(cluster: VirtualCluster) -> State:
+    async def take() -> State:
+        return await take_state(Client(VirtualHttp(cluster._server)), "here")  # type: ignore[arg-type]
+
+    return asyncio.run(take())
+
+
 def test_a_dump_is_read_from_the_api_and_written(tmp_path: Path) -> None:
     cluster = VirtualCluster()
     try:
@@ -36,11 +43,7 @@ def test_a_dump_is_read_from_the_api_and_written(tmp_path: Path) -> None:
         path = "/apis/batch.volcano.sh/v1alpha1/namespaces/team/jobs"
         post(cluster, path, {"metadata": {"name": "j"}, "spec": job})
         cluster.advance(30)
-
-        async def take() -> State:
-            return await take_state(Client(VirtualHttp(cluster._server)), "here")  # type: ignore[arg-type]
-
-        state = asyncio.run(take())
+        state = taken(cluster)
     finally:
         cluster.close()
     write_state(state, tmp_path / "state.jsonl.gz")

@@ -1,8 +1,7 @@
-"""What a state takes from VolcanoJobs: pods that do not exist yet, and what the eviction of each pod causes."""
+"""A state takes from VolcanoJobs the pods that do not exist yet, and the actions that follow an eviction."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from schedspec.scheduler.kube import Client
 from schedspec.scheduler.model.names import ON_EVICTED
 from schedspec.virtual.cluster import VirtualCluster
-from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 from schedspec.virtual.state import State, read_state
-from schedspec.virtual.state.dump import take_state, write_state
+from schedspec.virtual.state.dump import write_state
 from schedspec.virtual.state.redaction import redact
+from tests.schedspec.virtual.state.test_dump import post, taken
 
 BATCH, SCHEDULING = "batch.volcano.sh/v1alpha1", "scheduling.volcano.sh/v1beta1"
 SECRET = "s3cr3t"
@@ -132,17 +130,11 @@ def test_each_pod_says_what_its_eviction_causes(
 def test_a_dump_reads_the_jobs_of_a_cluster(tmp_path: Path) -> None:
     cluster = VirtualCluster()
     try:
-        cluster.request("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": "t"}}).encode())
+        post(cluster, "/api/v1/namespaces", {"metadata": {"name": "t"}})
         body = job(task("work", 2, "1"), policies=EVICTED, schedulerName="schedspec")
-        path = f"/apis/{BATCH}/namespaces/t/jobs"
-        status, answer = cluster.request("POST", path, json.dumps(body).encode())
-        assert status < 300, answer
+        post(cluster, f"/apis/{BATCH}/namespaces/t/jobs", body)
         cluster.advance(30)
-
-        async def take() -> State:
-            return await take_state(Client(VirtualHttp(cluster._server)), "here")  # type: ignore[arg-type]
-
-        state = asyncio.run(take())
+        state = taken(cluster)
     finally:
         cluster.close()
     write_state(state, tmp_path / "state.jsonl.gz")
