@@ -22,6 +22,8 @@ from ..model.queue import Queue
 from ..model.resources import QuantityError, Resource
 from ..reasons.text import count
 
+__all__ = ["Document", "LintFinding", "Manifest", "ManifestError", "documents", "read_objects", "refusals"]
+
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
@@ -39,8 +41,6 @@ class LintFinding:
         kind = "error" if self.is_error else "warning"
         return f"{self.source}:{self.line}: {kind}: {self.field}: {self.text}; {self.remedy}"
 
-
-__all__ = ["Document", "Manifest", "ManifestError", "documents", "read_objects", "refusals"]
 
 _QUEUES = "scheduling.volcano.sh/"
 _REMEDY = "name a file with Queues of scheduling.volcano.sh or Nodes"

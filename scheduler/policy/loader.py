@@ -38,6 +38,8 @@ from .schema import (
 )
 from .source import PolicyError, PolicySource, Problem, suggest
 
+__all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document", "read_policy"]
+
 LARGEST = 1 << 20
 """Maximum bytes of a policy file."""
 
@@ -79,8 +81,6 @@ def _kind_of(mode: int) -> str:
     kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
     return kinds.get(stat.S_IFMT(mode), "the path")
 
-
-__all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
 
 WRAPPER = "default_scheduler_conf"
 """Key under which a cloud provider's add-on stores the file."""
