@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from ..scheduler.model.times import micro_timestamp
@@ -60,15 +59,14 @@ class StuckError(SimulationError):
 Action = Callable[[], None]
 
 
-@dataclass(order=True, slots=True)
 class Event:
-    """An action that is due at a time, unless it is cancelled."""
+    """An action, unless it is cancelled."""
 
-    time: float
-    rank: Rank
-    added: int
-    action: Action | None = field(compare=False)
-    """None once the event is cancelled."""
+    __slots__ = ("action",)
+
+    def __init__(self, action: Action) -> None:
+        self.action: Action | None = action
+        """None once the event is cancelled."""
 
     def cancel(self) -> None:
         """Forget the action: time does not advance to a cancelled event."""
@@ -80,24 +78,25 @@ class Agenda:
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
-        self._events: list[Event] = []
+        self._events: list[tuple[float, Rank, int, Event]] = []
+        """Time, rank and number of each event: a heap compares tuples ten times as fast as objects."""
         self._added = 0
         self._rounds = 0
 
     @property
     def next(self) -> float:
         """When the next event is due; infinity if there is none."""
-        while self._events and self._events[0].action is None:
+        while self._events and self._events[0][-1].action is None:
             heapq.heappop(self._events)
-        return self._events[0].time if self._events else math.inf
+        return self._events[0][0] if self._events else math.inf
 
     def at(self, time: float, rank: Rank, action: Action, what: str = "an event") -> Event:
         """Add an event. Raises PastEventError."""
         if time < self.now:
             raise PastEventError(what, time, self.now)
         self._added += 1
-        event = Event(time, rank, self._added, action)
-        heapq.heappush(self._events, event)
+        event = Event(action)
+        heapq.heappush(self._events, (time, rank, self._added, event))
         return event
 
     def advance(self, time: float) -> None:
@@ -113,7 +112,7 @@ class Agenda:
         """Run all events that are due, including those that they add to the present instant. Return their number."""
         count = 0
         while self.next <= self.now:
-            action = heapq.heappop(self._events).action
+            action = heapq.heappop(self._events)[-1].action
             assert action is not None  # `next` drops cancelled events
             action()
             count += 1

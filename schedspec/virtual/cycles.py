@@ -51,7 +51,7 @@ class Cycles:
     def apply(self, given: Input) -> None:
         """Apply one input. Raises ValueError if an object does not fit its kind; the state is then unchanged."""
         apply_input(self.core, given)
-        self._disruptions.observe(given, self.cluster.tasks.values())
+        self._disruptions.observe(given, self.cluster.tasks)
         if self._on_input is not None:
             self._on_input(given)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import msgspec
 
@@ -70,8 +70,10 @@ class DisruptionController:
         """Namespace → budgets by key."""
         self._outdated: set[tuple[str, str]] = set()
 
-    def observe(self, given: Input, tasks: Iterable[Task]) -> None:
+    def observe(self, given: Input, tasks: Mapping[str, Task]) -> None:
         """Note one applied input; `tasks` are those of the core, for a new budget."""
+        if not self._guarded and not (type(given) is ObjectSeen and given.kind == "PodDisruptionBudget"):
+            return  # most clusters have no budgets
         match given:
             case ObjectSeen("PodDisruptionBudget", budget):
                 self._guard(budget, tasks)
@@ -86,13 +88,13 @@ class DisruptionController:
                     if guarded.pods.pop(name, None) is not None:
                         self._outdated.add((space, key))
 
-    def _guard(self, budget: objects.PodDisruptionBudget, tasks: Iterable[Task]) -> None:
+    def _guard(self, budget: objects.PodDisruptionBudget, tasks: Mapping[str, Task]) -> None:
         meta = budget.metadata
         known = self._guarded.setdefault(meta.namespace, {})
         if meta.key in known and known[meta.key].budget is budget:
             return  # the status is this controller's own
         known[meta.key] = guarded = GuardedPods(budget)
-        for task in tasks:
+        for task in tasks.values():
             if task.namespace == meta.namespace:
                 guarded.put(task.pod)
         self._outdated.add((meta.namespace, meta.key))

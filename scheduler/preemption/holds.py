@@ -68,9 +68,10 @@ def hold_room(request: PreemptionRequest) -> None:
     """
     session, job, queue = request.session, request.job, request.queue
     hooks, statement = session.hooks, session.statement()
-    rejects = any(vote(job) is Vote.REJECT for vote in hooks.job_pipelined.functions)
-    if request.within_job or not rejects or not hooks.job_pipelined(job) or limits_of(request) is not None:
+    if request.within_job or not hooks.job_pipelined(job) or limits_of(request) is not None:
         return
+    if not any(vote(job) is Vote.REJECT for vote in hooks.job_pipelined.functions):
+        return  # the job needs no more room
     for task in hooks.sorted_tasks(list(job.by_status.get(TaskStatus.PENDING, {}).values())):
         if job.lacking and not task.gated and not task.best_effort and hooks.allocatable(queue, task):
             node = session.placement.best(task) or session.placement.best(task, future=True)

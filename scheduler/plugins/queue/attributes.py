@@ -7,6 +7,7 @@ rule has to sum up changes itself. `pods` is not a quota, and no amount here con
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from ...backlog.reservations import requested
@@ -156,6 +157,18 @@ class QueueAttributesTable:
 
     def __iter__(self) -> Iterator[QueueAttributes]:
         return iter(self.by_name.values())
+
+    @cached_property
+    def top(self) -> list[QueueAttributes]:
+        """Return the queues that share the cluster: the children of the root, or all queues without a tree."""
+        roots = [one for one in self if one.parent is None]
+        return [child for root in roots for child in root.children] or roots
+
+    @cached_property
+    def guaranteed(self) -> Resource:
+        """Return the sum of all guarantees: the most that can be unused."""
+        total = resources.total_of(one.guarantee for one in self.top)
+        return {name: amount for name, amount in total.items() if amount > 0}
 
     def of_task(self, task: Task) -> QueueAttributes | None:
         """Return the attributes of the task's queue; None for a pod without a job, or a job without a queue."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...framework.session import Session
-from ...model import resources
 from ...model.resources import UNLIMITED, Resource
 from ...model.task import Task
 from ...reasons import GuaranteeKept
@@ -33,12 +32,7 @@ class Guarantees:
 
     def __init__(self, session: Session, table: QueueAttributesTable) -> None:
         self._session, self._table = session, table
-        roots = [one for one in table if one.parent is None]
-        self._top = [child for root in roots for child in root.children] or roots
-        """The queues that share the cluster: the children of the root, or all queues without a tree."""
-        total = resources.total_of(one.guarantee for one in self._top)
-        self._guaranteed = {name: amount for name, amount in total.items() if amount > 0}
-        """The sum of all guarantees: the most that can be unused."""
+        self._guaranteed = table.guaranteed
         self._taken_in_cycle: dict[str, Resource] = {}
         """Pool → what the changes of this cycle took from it, less what they freed."""
         self._taken_in_attempt: dict[str, Resource] = {}
@@ -119,7 +113,7 @@ class Guarantees:
                 break
             siblings: Iterable[QueueAttributes] = one.parent.children if one.parent is not None else ()
             if one.parent is None and not one.children:
-                siblings = self._top
+                siblings = self._table.top
             for other in siblings:
                 if other is not one and (unused := self._unused_of(other, name)):
                     found[other.name] = unused

@@ -93,11 +93,11 @@ def test_after_any_inputs_every_budget_permits_what_its_present_pods_permit(inpu
     core = Core(cluster)
     for given_input in inputs:
         apply_input(core, given_input)
-        controller.observe(given_input, cluster.tasks.values())
+        controller.observe(given_input, cluster.tasks)
         for changed in controller.changed():
             own = ObjectSeen("PodDisruptionBudget", changed)
             apply_input(core, own)
-            controller.observe(own, cluster.tasks.values())
+            controller.observe(own, cluster.tasks)
         for item in cluster.budgets.values():
             fresh = GuardedPods(item)
             for task in cluster.tasks.values():
