@@ -16,7 +16,7 @@ from ..model.job import Job
 from ..model.resources import Resource
 from ..policy.model import Policy
 from ..policy.schema import EVICTING
-from ..reasons import Refusal
+from ..reasons import Refusal, Unplaceable
 from .backlog import EVERY, Backlog
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
@@ -98,6 +98,10 @@ class BacklogView:
         if entry.not_before > self.now:
             return True
         return key not in self.due and self.now < entry.retry_at
+
+    def was_unplaceable(self, key: str) -> bool:
+        """Whether no node could hold a job when it was refused."""
+        return key in self.entries and any(type(why) is Unplaceable for why in self.entries[key].refusal.items)
 
     # ------------------------------------------------------------------------------------------------------- attempts
 

@@ -84,6 +84,32 @@ def test_cut_cycles_reach_a_state_in_which_nothing_is_left_to_decide(
     assert not uncut.evictions
 
 
+def test_jobs_that_no_node_can_hold_do_not_wake_each_other_for_ever() -> None:
+    """Such a job's reservation ends when the job is tried; one of the two is always in backoff, because it is dear."""
+    world = World(policy_of("capacity"))
+    world.load(
+        {
+            "nodes": [
+                {"name": "n0", "has": "5 cpu, 5 gpu, 5Gi memory"},
+                {"name": "n1", "has": "2 cpu, 8 gpu, 7Gi memory"},
+                {"name": "n2", "has": "6 cpu, 8 gpu, 8Gi memory"},
+            ],
+            "queues": [{"name": "q0"}, {"name": "q1", "deserved": "2 cpu, 0 gpu, 1Gi memory"}],
+            "jobs": [
+                {"name": "new0", "queue": "q0", "tasks": ["2 x 3 cpu, 2 gpu, 1Gi memory"]},
+                {"name": "new2", "queue": "q1", "tasks": ["2 x 3 cpu, 2Gi memory", "1 x 1 cpu, 3 gpu"]},
+                {"name": "new3", "queue": "q0", "min": 2, "tasks": ["3 x 3 cpu, 1Gi memory"]},
+            ],
+        }
+    )
+    for number in range(60):
+        cycle(world, Budget(1437, 1716))
+        if number == 1:
+            apply_event(world, {"delete": {"node": "n2"}})
+        world.now += 1.0
+    assert not world.core.backlog.due
+
+
 def apply_event(world: World, event: dict[str, Any]) -> None:
     from tests.support.core.events import happen  # noqa: PLC0415
 
