@@ -9,8 +9,8 @@ within their own limits could otherwise use up together what is guaranteed to a 
    the branch lacks of its own guarantee and of the sum of what its children lack.
 3. A queue may always use what is guaranteed to itself. A branch may use what is guaranteed to it and not to queues
    below it.
-4. Capacity that an attempt frees for its job was not free before: the job may use it even if a guarantee is not free.
-   The same holds for a nominated task.
+4. Capacity that evictions for a job free was not free before: the job may use it even if a guarantee is not free.
+   What the job leaves of it is free for every job. A nominated task may use what it was nominated for.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ class Guarantees:
     def __init__(self, session: Session, table: QueueAttributesTable) -> None:
         self._session, self._table = session, table
         self._guaranteed = table.guaranteed
-        self._taken_in_cycle: dict[str, Resource] = {}
+        self._taken: dict[str, Resource] = {}
         """Pool → what the changes of this cycle took from it, less what they freed."""
-        self._taken_in_attempt: dict[str, Resource] = {}
-        self._attempt = session.attempts.count
+        self._taken_for: dict[str, dict[str, Resource]] = {}
+        """Job → pool → what the job took, less what was freed for the job."""
+        self._evicted_for: dict[str, str] = {}
+        """Task → the job for which it was evicted last."""
         self._unused: dict[tuple[str, str], int] = {}
         self._unused_at = -1
         if self._guaranteed:
@@ -46,13 +48,13 @@ class Guarantees:
             session.on_allocation_change(self._on_allocation_change)
 
     def _on_allocation_change(self, task: Task, sign: int) -> None:
-        if self._attempt != self._session.attempts.count:
-            self._attempt = self._session.attempts.count
-            self._taken_in_attempt.clear()
+        if sign < 0 and (trying := self._session.attempts.trying):
+            self._evicted_for[task.key] = trying
+        job = self._evicted_for.get(task.key, task.job)
         attributes = self._table.of_task(task)
         pools = (CLUSTER,) if attributes is None else (CLUSTER, *(one.name for one in attributes.ancestors[1:]))
         for pool in pools:
-            for taken in (self._taken_in_cycle, self._taken_in_attempt):
+            for taken in (self._taken, self._taken_for.setdefault(job, {})):
                 of_pool = taken.setdefault(pool, {})
                 for name in self._guaranteed.keys() & task.request.keys():
                     of_pool[name] = of_pool.get(name, 0) + sign * task.request[name]
@@ -65,7 +67,7 @@ class Guarantees:
         if not names or (task.nominated and not self._session.attempts.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
-            for branch, free, before in self._pools(attributes, name):
+            for branch, free, before in self._pools(attributes, name, task.job):
                 left = free - amount[name]
                 most = self._guaranteed if branch is None else branch.guarantee
                 if left >= min(most.get(name, 0), before):
@@ -87,17 +89,17 @@ class Guarantees:
                     return True
         return False
 
-    def _pools(self, attributes: QueueAttributes, name: str) -> Iterator[tuple[QueueAttributes | None, int, int]]:
-        """Yield the pools of a queue, None for the cluster, with what is free now and before the present attempt."""
-        session, taken = self._session, self._taken_in_cycle
-        if session.attempts.trying:
-            taken = self._taken_in_attempt if self._attempt == session.attempts.count else {}
+    def _pools(
+        self, attributes: QueueAttributes, name: str, job: str
+    ) -> Iterator[tuple[QueueAttributes | None, int, int]]:
+        """Yield the pools of a queue, None for the cluster, with what is free now and without the job's changes."""
+        taken = self._taken_for.get(job, {})
         for branch in attributes.ancestors[1:]:
             limit = branch.limit.get(name, 0)
             if limit is not UNLIMITED:
                 free = limit - branch.allocated.get(name, 0)
                 yield branch, free, free + taken.get(branch.name, {}).get(name, 0)
-        free = self._free.get(name, 0) - self._taken_in_cycle.get(CLUSTER, {}).get(name, 0)
+        free = self._free.get(name, 0) - self._taken.get(CLUSTER, {}).get(name, 0)
         yield None, free, free + taken.get(CLUSTER, {}).get(name, 0)
 
     # --------------------------------------------------------------------------------------------------------- amounts
