@@ -9,8 +9,10 @@ of Kueue are read by `quotas`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 
+from ..api.kinds import Kind
 from ..observe.history import Version
 from .evictions.disproportionate import DisproportionateMonitor
 from .evictions.needless import NeedlessMonitor
@@ -57,12 +59,24 @@ def judged(ledger: Ledger, off: Sequence[str] = ()) -> Ledger:
     return ledger
 
 
-def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
+def judge(
+    versions: Sequence[Version],
+    rules: Rules,
+    off: Sequence[str] = (),
+    *,
+    since: float = -math.inf,
+    until: float = math.inf,
+) -> list[Violation]:
     """Return the violations in a history, in the order in which they happened.
 
     Args:
         versions: Every version of every object in the history.
         rules: The plugins, switches and arguments of the policy in force.
         off: Names of monitors to skip.
+        since: The time from which on this policy was in force. Earlier acts are known, and not judged.
+        until: The time at which another policy replaced it.
     """
-    return feed(judged(Ledger(rules), off), versions).close()
+    if not any(seen.ref.kind == Kind.POD and since <= seen.at < until for seen in versions):
+        return []
+    found = feed(judged(Ledger(rules), off), versions).close()
+    return [violation for violation in found if since <= violation.time < until]

@@ -36,7 +36,12 @@ def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:
     """Return the violations that the monitors found."""
     if running.history is None:
         return []
-    found = judge(running.history.since(0), Rules(running.policy), off=turned_off(running))
+    versions, off = running.history.since(0), turned_off(running)
+    found = [
+        violation
+        for policy in running.policies
+        for violation in judge(versions, Rules(policy.text), off, since=policy.since, until=policy.until)
+    ]
     running.item.stash[FINDINGS] = found
     seconds = running.history.seconds
     return [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..clusters import ClusterFacts
     from ..observe.history import History
     from .session import LiveSession
-    from .world import World
+    from .world import PolicySpan, World
 
 
 @dataclass(slots=True)
@@ -118,6 +118,13 @@ class ScenarioRun:
         """Text of the policy in force."""
         own = self.world.policy if self.world is not None else ""
         return own or (self.session.policy if self.session is not None else "")
+
+    @property
+    def policies(self) -> list[PolicySpan]:
+        """The policies in the order in which they were in force."""
+        own = self.session.policy if self.session is not None else ""
+        spans = self.world.policies if self.world is not None else ()
+        return [span if span.text else span._replace(text=own) for span in spans]
 
     @property
     def policy_name(self) -> str:

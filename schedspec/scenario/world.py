@@ -7,11 +7,12 @@ when the history shows its effect.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ..api import timeouts
+from ..api import clock, timeouts
 from ..api.client import JSON_PATCH, MERGE, Api, Object, run_in_pod
 from ..api.errors import ForeignObjectError, HarnessError, RejectedError, Unmet
 from ..api.kinds import Kind, Ref, kind_of
@@ -33,6 +34,15 @@ class PolicyUser(Protocol):
         """Put a policy into force. Return its sha256."""
 
 
+class PolicySpan(NamedTuple):
+    """A policy, and the time (monotonic seconds) in which it alone was in force."""
+
+    text: str
+    """Its text; empty for the run's own policy."""
+    since: float = -math.inf
+    until: float = math.inf
+
+
 class World:
     """A scenario's objects. Not thread-safe: a scenario has one thread."""
 
@@ -52,6 +62,8 @@ class World:
         """Text of the policy that this scenario put into force; empty for the run's own."""
         self.policy_name = ""
         """Name of that policy."""
+        self.policies = [PolicySpan("")]
+        """The policies in the order in which they came into force."""
         self.history, self.expect = history, expect
         self._api, self._templates, self._scheduler = api, templates, scheduler
         self._manager = f"schedspec-{self.namespace}"
@@ -114,8 +126,10 @@ class World:
             PolicyRefusedError: the scheduler rejected the policy.
         """
         self.policy, self.policy_name = text, name
+        self.policies[-1] = self.policies[-1]._replace(until=clock.monotonic())
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
+        self.policies.append(PolicySpan(text, clock.monotonic()))
         self._apply_companions()
 
     def render(self, template: str, **parameters: object) -> list[Rendered]:

@@ -155,3 +155,30 @@ def test_results_that_cannot_be_read_are_named(
         two.write_text(content, "utf-8")
     assert verdicts.main([str(one), str(two)]) == 2
     assert str(two) in capsys.readouterr().err
+
+
+def test_an_act_is_judged_by_the_policy_of_its_time(suite: pytest.Pytester) -> None:
+    """Under card-quota no card is kept free for a guarantee; under capacity, which comes later, it is."""
+    text = """
+    Feature: A policy that keeps guarantees comes late
+      Scenario: Work of an earlier policy uses what is guaranteed
+        Given the policy "card-quota"
+        And these nodes:
+          | node | cpu | memory | gpus |
+          | n1   | 8   | 8Gi    | 4    |
+        And these queues:
+          | queue | deserved | guarantee |
+          | red   | gpus 2   |           |
+          | blue  | gpus 2   | gpus 2    |
+        And these jobs run:
+          | job  | queue | gpus |
+          | rose | red   | 3    |
+        When the policy "capacity" is given
+        And these jobs are submitted:
+          | job  | queue | gpus |
+          | leaf | red   | 1    |
+        Then "leaf" stays pending
+    """
+    suite.makefile(".feature", virtual=text)
+    result = run(suite)
+    result.assert_outcomes(passed=1)

@@ -48,6 +48,15 @@ def test_a_bind_just_after_a_capability_was_lowered_is_no_violation() -> None:
     assert findings(history) == []
 
 
+@pytest.mark.parametrize(("since", "until", "found"), [(-1, 1, ["node"]), (0, 1, ["node"]), (1, 2, []), (-1, 0, [])])
+def test_only_acts_within_the_time_of_a_policy_are_judged_by_it(since: int, until: int, found: list[str]) -> None:
+    history = a_cluster()
+    history.bind("batch-0", "batch", "n1", "5")
+    at = history.versions[-1].at
+    judged = judge(history.versions, Rules(POLICY), since=at + since, until=at + until)
+    assert [violation.monitor for violation in judged] == found
+
+
 def test_a_bind_into_the_guarantee_of_another_queue_is_found() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")
