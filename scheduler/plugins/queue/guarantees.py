@@ -67,15 +67,15 @@ class Guarantees:
         if not names or (task.nominated and not self._session.attempts.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
-            for branch, free, before in self._pools(attributes, name, task.job):
+            for branch, free in self._pools(attributes, name):
                 left = free - amount[name]
                 most = self._guaranteed if branch is None else branch.guarantee
-                if left >= min(most.get(name, 0), before):
+                pool = CLUSTER if branch is None else branch.name
+                if left >= most.get(name, 0) or not self._takes(task.job, attributes.name, pool, name, amount[name]):
                     continue
                 unused = self._unused_by_others(attributes, branch, name, amount[name])
-                if unused and left < min(kept := sum(unused.values()), before):
+                if left < (kept := sum(unused.values())):
                     largest = sorted(unused, key=lambda queue: (-unused[queue], queue))[:2]
-                    pool = CLUSTER if branch is None else branch.name
                     yield GuaranteeKept(attributes.name, name, amount[name], free, kept, tuple(largest), pool)
                     break
 
@@ -89,18 +89,29 @@ class Guarantees:
                     return True
         return False
 
-    def _pools(
-        self, attributes: QueueAttributes, name: str, job: str
-    ) -> Iterator[tuple[QueueAttributes | None, int, int]]:
-        """Yield the pools of a queue, None for the cluster, with what is free now and without the job's changes."""
-        taken = self._taken_for.get(job, {})
+    def _takes(self, job: str, queue: str, pool: str, name: str, amount: int) -> bool:
+        """Whether a job would take more of a pool than was freed for it, if it held `amount` more.
+
+        Between attempts, victims are reprieved that several jobs may need: then one such job of the queue suffices.
+        """
+
+        def taken(key: str) -> int:
+            return self._taken_for.get(key, {}).get(pool, {}).get(name, 0)
+
+        if taken(job) + amount > 0:
+            return True
+        if self._session.attempts.trying:
+            return False
+        jobs = self._session.jobs
+        return any(taken(key) > 0 for key in self._taken_for if key in jobs and jobs[key].queue == queue)
+
+    def _pools(self, attributes: QueueAttributes, name: str) -> Iterator[tuple[QueueAttributes | None, int]]:
+        """Yield the pools of a queue, None for the cluster, with what is free now."""
         for branch in attributes.ancestors[1:]:
             limit = branch.limit.get(name, 0)
             if limit is not UNLIMITED:
-                free = limit - branch.allocated.get(name, 0)
-                yield branch, free, free + taken.get(branch.name, {}).get(name, 0)
-        free = self._free.get(name, 0) - self._taken.get(CLUSTER, {}).get(name, 0)
-        yield None, free, free + taken.get(CLUSTER, {}).get(name, 0)
+                yield branch, limit - branch.allocated.get(name, 0)
+        yield None, self._free.get(name, 0) - self._taken.get(CLUSTER, {}).get(name, 0)
 
     # --------------------------------------------------------------------------------------------------------- amounts
 

@@ -21,6 +21,7 @@ from schedspec.lab.reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
+    Change,
     Complete,
     Fail,
     Submit,
@@ -301,6 +302,29 @@ def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_othe
     old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
     case = Case(known_policies()["hierarchy"], (CaseNode("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
     assert [eviction.pod for eviction in play(case).evictions] == ["old-task-0"]
+    assert judge(case).findings == []
+
+
+def test_no_job_of_a_cycle_uses_what_is_guaranteed_instead_of_its_victim() -> None:
+    """Found by exploration (seed 1252): the job was placed beside its victim, on idle memory that is guaranteed."""
+    one = amounts([("memory", 2**30)])
+
+    def work(name: str, queue: str, created: int, *nodes: str, pods: int = 1) -> Work:
+        return Work(name, queue, requests=one, created=created, nodes=nodes, pods=pods, minimum=pods)
+
+    nodes = tuple(CaseNode(name, amounts([("cpu", 64_000), ("memory", 3 * 2**30)])) for name in ("n1", "n2"))
+    queues = CaseQueue("research"), CaseQueue("speech"), CaseQueue("training", guarantee=one), CaseQueue("video")
+    given = (
+        work("train-1", "video", 0, "n1", "n2", pods=2),
+        work("train-2", "video", 0, "n1"),
+        work("train-3", "research", 1, "n2"),
+        work("train-4", "video", 1, "n1"),
+        work("train-5", "speech", 2),
+        work("train-6", "speech", 2),
+    )
+    claims = Change(CaseQueue("speech", priority=1, deserved=amounts([("memory", 2 * 2**30)])))
+    case = Case(known_policies()["capacity"], nodes, queues, work=given, steps=(claims,))
+    assert [eviction.pod for eviction in play(case).evictions] == ["train-4-task-0", "train-2-task-0"]
     assert judge(case).findings == []
 
 
