@@ -29,5 +29,4 @@ class Figure:
 
     @property
     def plain(self) -> dict[str, object]:
-        """Return the figure for the files in `benchmarks/out`."""
         return {"figure": self.figure, "value": self.value, "unit": self.unit, "goal": self.goal, "ok": self.ok}

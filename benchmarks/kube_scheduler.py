@@ -27,7 +27,6 @@ clientConnection: {{kubeconfig: {kubeconfig}, qps: 5000, burst: 10000}}
 
 @contextlib.contextmanager
 def kube_scheduling(kubeconfig: Path) -> Iterator[psutil.Process]:
-    """Run kube-scheduler on an embedded cluster."""
     program = binaries.provide(("kube-scheduler",), folder=None, progress=print)["kube-scheduler"]
     with tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder:
         file = Path(folder) / "configuration.yaml"

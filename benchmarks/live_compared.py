@@ -176,7 +176,6 @@ async def backlog(nodes: int, count: int) -> list[Figure]:
 
 
 async def compared(nodes: int, count: int) -> list[Figure]:
-    """Return all figures of the comparison."""
     return [*await one_pod(), *await backlog(nodes, count)]
 
 

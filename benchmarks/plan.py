@@ -51,7 +51,6 @@ OWNER = objects.OwnerReference("batch.volcano.sh/v1alpha1", "Job", "job", contro
 
 
 def queue(name: str, cards: int) -> dict[str, object]:
-    """Return the manifest of a queue."""
     head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
     return {**head, "spec": {"deserved": {CARDS: str(cards)}}}
 
@@ -93,7 +92,6 @@ def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterato
 
 
 def pod(group: str, number: int, node: str, requests: objects.meta.Quantities, priority: str) -> objects.Pod:
-    """Return a pod of one card."""
     name = f"{group}-{number}"
     meta = objects.ObjectMeta(
         name=name, namespace="team", uid=name, creation_timestamp=CREATED, owner_references=[OWNER],
@@ -107,7 +105,6 @@ def pod(group: str, number: int, node: str, requests: objects.meta.Quantities, p
 
 
 def write(path: Path) -> None:
-    """Write the state."""
     state, rng = State("benchmark", time.time(), scheduler_names=["schedspec"]), random.Random(1)
     state.policy = PolicyLoaded("benchmark", POLICY)
     has: objects.meta.Quantities = {"cpu": "64", "memory": "512Gi", "pods": "110", CARDS: str(PER_NODE)}

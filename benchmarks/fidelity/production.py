@@ -48,14 +48,12 @@ class Production:
         self.scheduler = team.scheduler
 
     def apply(self, change: Change) -> None:
-        """Make a change."""
         for obj in change.objects:
             self.put(obj)
         if change.policy:
             self._scheduler.use_policy(change.policy)
 
     def put(self, obj: Object) -> None:
-        """Apply an object."""
         self._site.api.apply(obj, _MANAGER)
 
     def end(self, job: Object) -> None:

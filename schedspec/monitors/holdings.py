@@ -19,7 +19,6 @@ class QueueSums:
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def line(self, queue: str) -> tuple[str, ...]:
-        """Return the queue and its ancestors."""
         found = self._lines.get(queue)
         if found is None:
             found = self._lines[queue] = tuple(lineage(queue, lambda name: self._parents.get(name, "")))

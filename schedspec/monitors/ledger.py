@@ -219,7 +219,6 @@ class Ledger:
             self._notify("on_over", job)
 
     def job(self, key: str) -> Job:
-        """Return the job of a key."""
         return self.jobs.get(key) or self.jobs.setdefault(key, Job(key))
 
     def _forget_if_empty(self, job: Job) -> None:
@@ -316,7 +315,6 @@ class Ledger:
         self._notify("on_evicted", pod, eviction)
 
     def lose_pod(self, key: str) -> None:
-        """Process that a pod is gone."""
         pod = self.pods.get(key)
         if pod is None:
             return

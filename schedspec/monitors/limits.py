@@ -49,7 +49,6 @@ class QueueSpec:
 
 
 def parent_of(queue: Object | None) -> str:
-    """Return the parent that a queue names."""
     return str(((queue or {}).get("spec") or {}).get("parent") or "")
 
 
@@ -87,13 +86,11 @@ def left_by_guarantees(
 
 
 def least_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
-    """Return what each of the specs of a queue guarantees."""
     common = set.intersection(*(set(spec.guarantee) for spec in specs))
     return {name: min(spec.guarantee[name] for spec in specs) for name in common}
 
 
 def largest_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
-    """Return what any of the specs of a queue guarantees."""
     found: Amounts = {}
     for spec in specs:
         found |= {name: max(amount, found.get(name, amount)) for name, amount in spec.guarantee.items()}
@@ -101,7 +98,6 @@ def largest_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
 
 
 def lowest(*limits: Amounts) -> Amounts:
-    """Return the lowest limit of each dimension."""
     found: Amounts = {}
     for limit in limits:
         found |= {name: min(most, found.get(name, most)) for name, most in limit.items()}

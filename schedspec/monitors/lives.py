@@ -79,7 +79,6 @@ class Job:
 
     @property
     def group(self) -> Object | None:
-        """The PodGroup."""
         return self.groups.get(Kind.PODGROUP)
 
     @property

@@ -28,7 +28,6 @@ class Admission:
 
 
 def admission_of(workload: Object | None) -> Admission | None:
-    """Return the admission of a Workload; None if it has none."""
     found = ((workload or {}).get("status") or {}).get("admission")
     if not found:
         return None

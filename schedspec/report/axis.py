@@ -65,7 +65,6 @@ class Axis:
         self.left, self.right, self.end = left, right, points[-1]
 
     def x(self, t: float) -> float:
-        """Return the pixel of a time."""
         stretch = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
         part = (min(max(t, stretch.began), stretch.ended) - stretch.began) / ((stretch.ended - stretch.began) or 1.0)
         return stretch.left + part * (stretch.right - stretch.left)

@@ -40,7 +40,6 @@ def curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a length in pixels."""
     return f"{value:.1f}".removesuffix(".0")
 
 

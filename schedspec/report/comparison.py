@@ -45,7 +45,6 @@ def compare(before: Iterable[RunResults], after: Iterable[RunResults]) -> list[D
 
 
 def lines(found: list[Difference]) -> Iterator[str]:
-    """Yield the differences for a terminal."""
     for difference in found:
         change = (
             f"{difference.before} → {difference.after}"

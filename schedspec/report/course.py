@@ -50,11 +50,9 @@ class Acts(Monitor):
         self.acts: list[Act] = []
 
     def on_bound(self, pod: Pod) -> None:
-        """Keep a bind."""
         self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source)))
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Keep an eviction."""
         self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source), eviction))
 
 

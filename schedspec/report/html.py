@@ -84,12 +84,10 @@ class Report:
 
     @property
     def counts(self) -> Counter[str]:
-        """The number of scenarios of each verdict."""
         return Counter(scenario.record.verdict for scenario in self.scenarios) + Counter(skipped=len(self.skipped))
 
     @property
     def verdict(self) -> str:
-        """The verdict of all scenarios together."""
         return (
             "failed"
             if self.counts["failed"]
@@ -137,7 +135,6 @@ class Report:
 
     @property
     def tags(self) -> list[str]:
-        """The tags of all scenarios, sorted."""
         return sorted({tag for scenario in self.scenarios for tag in scenario.record.tags})
 
     @property
@@ -181,7 +178,6 @@ def write(
 
 
 def picture(record: ScenarioRecord) -> str:
-    """Return one scenario's picture as an SVG file of its own."""
     return template("picture.svg.j2").render(scenario=Scenario(record))
 
 

@@ -47,7 +47,6 @@ class Life:
 
     @property
     def cards(self) -> float:
-        """The number of cards that the pod requests."""
         return sum(amount for name, amount in self.amounts.items() if is_card(name))
 
 
@@ -106,7 +105,6 @@ class Plain:
         self._names = {life.group: life.workload for life in lives if life.group and life.group != life.workload}
 
     def __call__(self, text: str) -> str:
-        """Return the readable text."""
         if self._prefix:
             text = text.replace(self._prefix, "")
         if "-" not in text:

@@ -123,7 +123,6 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make(runs: Iterable[RunResults]) -> Matrix:
-    """Return the matrix of these runs. Pure."""
     found: dict[tuple[str, str], dict[Column, list[Result]]] = {}
     columns: dict[Column, None] = {}
     levels: dict[tuple[str, str], str] = {}

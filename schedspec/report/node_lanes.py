@@ -21,7 +21,6 @@ SHARED_LANES = 12
 
 
 def draw_nodes(canvas: Canvas) -> None:
-    """Draw one lane for each node, or a few lanes for many nodes."""
     nodes = _nodes(canvas)
     busy = sum(life.bound is not None for life in canvas.lives)
     canvas.picture.shared = len(nodes) > MAX_NODES or busy > MAX_PODS

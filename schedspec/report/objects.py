@@ -20,7 +20,6 @@ UNITS = {"cpu": "cores", "memory": "bytes", "ephemeral-storage": "bytes", "pods"
 
 
 def unit_of(resource: str) -> str:
-    """Return the unit of a resource's quantities."""
     return UNITS.get(resource) or ("cards" if is_card(resource) else "bytes" if "hugepages" in resource else "")
 
 

@@ -23,13 +23,11 @@ _FLOW = {"name": "evicted for", "cat": "eviction"}
 
 
 def write(records: Iterable[ScenarioRecord], path: Path) -> Path:
-    """Write the trace and return its path. Raises OSError."""
     files.make_folder(path.parent)
     return files.write(path, msgspec.json.encode({"traceEvents": trace(records)}))
 
 
 def trace(records: Iterable[ScenarioRecord]) -> list[dict[str, Any]]:
-    """Return the events of these scenarios; a process of the trace is a scenario."""
     return [event for process, record in enumerate(records, 1) for event in _Process(process, record).events]
 
 

@@ -255,7 +255,6 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed_sentence(self) -> Sentence | None:
-        """The sentence that failed; None if none did."""
         return next((sentence for sentence in self.sentences if sentence.verdict == "failed"), None)
 
     @property

@@ -36,7 +36,6 @@ class Miniature:
 
 
 def miniature(record: ScenarioRecord) -> Miniature:
-    """Return the miniature of a scenario. Pure."""
     dimension, end = main_dimension(record), max(record.seconds, 0.001)
     colours = colours_of(record)
     parents = {moment.parent for moment in record.queues}
@@ -79,42 +78,34 @@ class Scenario:
 
     @cached_property
     def picture(self) -> Picture:
-        """The scenario's timeline."""
         return timeline.draw(self.record)
 
     @cached_property
     def miniature(self) -> Miniature:
-        """The scenario's timeline as a miniature."""
         return miniature(self.record)
 
     @cached_property
     def colours(self) -> dict[str, int]:
-        """Queue → colour."""
         return colours_of(self.record)
 
     @cached_property
     def lives(self) -> list[Life]:
-        """The lives of the scenario's pods."""
         return lives_of(self.record)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Pod uid → its name in the picture."""
         return shown_names(self.lives)
 
     @cached_property
     def plain(self) -> Plain:
-        """The function that makes the scheduler's texts readable."""
         return Plain(self.record.namespace, self.lives)
 
     @property
     def evictions(self) -> list[ActMoment]:
-        """The evictions, in the order in which they were made."""
         return [act for act in self.record.acts if act.act == "evict"]
 
     @property
     def gherkin(self) -> list[tuple[int, Sentence]]:
-        """The sentences with their numbers."""
         return list(enumerate(self.record.sentences, 1))
 
     @property
@@ -175,7 +166,6 @@ class Scenario:
 
     @property
     def queues(self) -> list[QueueMoment]:
-        """Each queue's last numbers."""
         last = {moment.queue: moment for moment in self.record.queues}
         shown = [name for name in last if name not in ("root",) and (name != "default" or last[name].held)]
         return [last[name] for name in sorted(shown, key=natural)]

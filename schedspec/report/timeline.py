@@ -72,7 +72,6 @@ def _thinned(held: Sequence[tuple[float, float]], x: Callable[[float], float]) -
 
 
 def draw(record: ScenarioRecord) -> Picture:
-    """Return the picture of one scenario, in drawing order."""
     canvas = Canvas(record)
     _steps(canvas)
     draw_nodes(canvas)

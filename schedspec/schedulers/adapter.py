@@ -196,7 +196,6 @@ class Adapter:
 
     @classmethod
     def configurations_folder(cls) -> Path:
-        """Return the folder of the configurations; it may be absent."""
         return distribution.folder("templates") / cls.templates / "configurations"
 
     @property
@@ -253,7 +252,6 @@ class Adapter:
         return self.scheduler_name
 
     def template_folders(self) -> list[str]:
-        """Return the folders in templates/ that take precedence."""
         return [name for name in (self.templates, KUBERNETES if self.gang_api == KUBERNETES else "") if name]
 
     def missing(self, capability: Capability) -> str | None:

@@ -77,11 +77,7 @@ class Daemon:
                 process.wait()
 
     def check(self) -> None:
-        """Check that the program runs.
-
-        Raises:
-            SchedulerDiedError: it ended or was not started.
-        """
+        """Check that the program runs."""
         if self._process is None:
             raise SchedulerDiedError(f"{self.title} was not started")
         how = _end_of(self._process)
@@ -91,7 +87,6 @@ class Daemon:
             )
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """Return the last lines of the log."""
         return self.text().splitlines()[-count:]
 
     def text(self) -> str:
@@ -140,7 +135,6 @@ class Programs(Scheduler):
         return wanted
 
     def stop(self) -> None:
-        """Stop all programs."""
         for daemon in self._daemons:
             daemon.stop()
         self._sha256 = ""
@@ -154,11 +148,7 @@ class Programs(Scheduler):
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Check that all programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
+        """Check that all programs run."""
         for daemon in self._daemons:
             daemon.check()
 

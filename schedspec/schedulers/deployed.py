@@ -36,7 +36,6 @@ class Pods:
         self.path = f"/api/v1/namespaces/{namespace}/pods"
 
     def all(self, selector: str) -> list[Object]:
-        """Return the pods that the label selector matches."""
         items: list[Object] = self._api.call("GET", self.path, query={"labelSelector": selector})["items"]
         return items
 
@@ -96,12 +95,10 @@ class DeploymentPlace(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Path of the Deployment."""
         return f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{self.deployment}"
 
     @property
     def config_path(self) -> str:
-        """Path of the ConfigMap."""
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.config}"
 
 
@@ -140,7 +137,6 @@ class Deployed:
         return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
     def configuration(self) -> str:
-        """Return the configuration in the ConfigMap."""
         return str(self._api.call("GET", self._place.config_path)["data"].get(self._place.key, ""))
 
     def configure(self, text: str) -> None:
@@ -172,11 +168,7 @@ class Deployed:
                 ready()
 
     def check(self) -> None:
-        """Check, at most once a second, that no container ended.
-
-        Raises:
-            SchedulerDiedError: a container ended.
-        """
+        """Check, at most once a second, that no container ended."""
         if time.monotonic() >= self._checked_at + _CHECK_EVERY:
             self._checked_at = time.monotonic()
             self._require_alive()

@@ -75,7 +75,6 @@ class FromImages:
             self._site.api.apply(_deployment(self._place, part, references[part.program]), _MANAGER)
 
     def remove(self) -> None:
-        """Remove everything."""
         remove(self._site.api)
 
     def _load(self, part: ImageProgram, number: int) -> tuple[str, str]:

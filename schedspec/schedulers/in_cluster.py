@@ -141,13 +141,7 @@ class SchedulerInCluster(Scheduler):
         self._checked_at = 0.0
 
     def start(self, policy: str) -> None:
-        """Build the image, load it into the nodes and deploy. Return when one replica leads and the policy is in force.
-
-        Raises:
-            ClusterError: the image could not be built or loaded.
-            SchedulerDiedError: a replica ended; with the last lines of its log.
-            PolicyRefusedError: the scheduler rejected the policy.
-        """
+        """Build and load the image, and deploy. Return when one replica leads and the policy is in force."""
         tag, archive = scheduler_image.archive(Docker(), self._progress)
         self._progress(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
         self._load(archive)
@@ -165,7 +159,6 @@ class SchedulerInCluster(Scheduler):
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Save the logs and remove the deployment. The second call does nothing."""
         deployed, self._deployed, self._pods = self._deployed, False, ()
         if not deployed:
             return
@@ -176,19 +169,13 @@ class SchedulerInCluster(Scheduler):
         remove(self._api)
 
     def handle(self) -> dict[str, Any]:
-        """Return what another process needs for `attach`."""
         return {"pods": self._pods, "policy": self._policy}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Attach to a scheduler that another process deployed."""
         self._pods, self._policy = tuple(handle["pods"]), handle["policy"]
 
     def check(self) -> None:
-        """Check once a second that no replica ended, even if the other took over.
-
-        Raises:
-            SchedulerDiedError: a replica ended.
-        """
+        """Check once a second that no replica ended, even if the other took over."""
         if time.monotonic() < self._checked_at + _CHECK_EVERY:
             return
         self._checked_at = time.monotonic()
@@ -205,10 +192,6 @@ class SchedulerInCluster(Scheduler):
         """Put a policy into force in every replica and return its sha256. Return at once if it is in force already.
 
         The pods are touched until the replicas have the policy.
-
-        Raises:
-            PolicyRefusedError: the scheduler rejected the policy.
-            SchedulerDiedError: a replica ended.
         """
         wanted = sha256(text)
         if text != self._policy:
@@ -232,7 +215,6 @@ class SchedulerInCluster(Scheduler):
         return self._page_of(self._leader())
 
     def metrics(self) -> str:
-        """Return the leader's metrics page."""
         return self._get(self._leader(), "metrics").decode()
 
     def last_lines(self, count: int) -> Sequence[str]:

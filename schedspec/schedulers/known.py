@@ -45,7 +45,6 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Amounts that the cluster showed; it may have shown more."""
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure matches this signature."""
         same = self.expected.items() <= expected.items() and self.seen.items() <= seen.items()
         return same and fnmatchcase(sentence, self.sentence)
 
@@ -84,7 +83,6 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         return f"{what}: {self.instead}" + (f" ({source})" if source else "")
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure matches one of the signatures."""
         return any(signature.matches(sentence, expected, seen) for signature in self.signatures)
 
     def is_strict(self, version: str) -> bool:

@@ -26,7 +26,6 @@ class KubeSchedulerProcess(Programs):
         self._file = site.folder / "policy.yaml"
 
     def launch(self, policy: str) -> None:
-        """Start the process without waiting for it."""
         site = self._site
         chosen = {"kubernetes": self._minor, "version": self._version}
         folder, progress = site.scheduler_programs, site.progress

@@ -31,7 +31,6 @@ class VirtualScheduler(Scheduler):
         self._policy = ""
 
     def launch(self, policy: str) -> None:
-        """Put the policy into force; the scheduler runs already."""
         self.use_policy(policy)
 
     def start(self, policy: str) -> None:
@@ -51,7 +50,6 @@ class VirtualScheduler(Scheduler):
         return found
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
         return cut_recording(self._recording, since, to)
 
 

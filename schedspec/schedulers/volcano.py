@@ -97,11 +97,6 @@ class DeployedVolcano(Scheduler):
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Check once a second that no container ended.
-
-        Raises:
-            SchedulerDiedError: a container ended.
-        """
         self._deployed.check()
 
     def use_policy(self, text: str) -> str:

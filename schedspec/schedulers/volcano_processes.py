@@ -78,12 +78,7 @@ class VolcanoProcesses(Programs):
                     raise
 
     def _start_scheduler(self) -> None:
-        """Return when the scheduler has ended its first session.
-
-        Raises:
-            PolicyRefusedError: Volcano rejected the policy.
-            SchedulerDiedError: the scheduler ended before that.
-        """
+        """Return when the scheduler has ended its first session."""
         self._scheduler.stop()
         options = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
         self._launch(self._scheduler, *SERVED, *options)  # port 0 is any free port

@@ -283,7 +283,6 @@ class _Shares:
         """What each queue with work deserves by weight if every one of them requests more."""
 
     def above(self, queue: str) -> set[str]:
-        """Return the queue, and in a tree the queues above it."""
         found = ancestors(self._case, queue) if self._is_tree else {queue}
         return found & self._end.queues.keys()
 
@@ -292,7 +291,6 @@ class _Shares:
         return self._end.held(queue, is_tree=self._is_tree)
 
     def limit(self, name: str) -> Sums:
-        """Return what a queue may hold."""
         queue, total = self._end.queues[name], self._end.total
         if self._capacity is None and self._proportion is None:
             return dict(total)
@@ -304,7 +302,6 @@ class _Shares:
         return limit | {what: min(most, limit.get(what, 0)) for what, most in queue.capability}
 
     def least_share(self, name: str) -> Sums:
-        """Return the least that a queue may deserve."""
         queue = self._end.queues[name]
         if self._proportion is not None:
             part = self._parts.get(name, {})

@@ -62,7 +62,6 @@ class Draw:
 
 
 def generate(draw: Draw) -> Case:
-    """Return the case of a draw."""
     random = Random(draw.seed)
     if draw.parent is not None and random.random() < 0.5:
         return limited(fitted(_changed(random, draw.parent, draw)), draw.may)
@@ -207,7 +206,6 @@ def _covering(queue: CaseQueue, case: Case) -> CaseQueue:
 
 
 def _changed(random: Random, parent: Case, given: Draw) -> Case:
-    """Return the parent with one to three changes."""
     draw = _Generator(random, given, kind_of(parent))
     draw._space = space_of(draw._kind) if draw._kind != PLAIN else tuple(name for name, _ in parent.all_nodes[0].has)
     draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)

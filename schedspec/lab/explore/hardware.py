@@ -48,7 +48,6 @@ def draw_kind(random: Random, policies: Mapping[str, str], may: Vocabulary) -> s
 
 
 def kind_of(case: Case) -> str:
-    """Return the kind of hardware that a case has."""
     for node in case.all_nodes:
         if node.card or node.rack:
             return QUOTAS if node.card else RACKS
@@ -68,12 +67,10 @@ def space_of(kind: str) -> tuple[str, ...]:
 
 
 def unit_of(dimension: str) -> int:
-    """Return the unit in which amounts of a dimension are drawn."""
     return {CARD_MEMORY: _PART, MEMORY: 1 << 30}.get(dimension, 1000)
 
 
 def fit_node(random: Random, kind: str, node: CaseNode) -> CaseNode:
-    """Return a node with this hardware."""
     if kind == SHARED:
         cards, parts = random.choice((1, 2, 2, 3)), random.choice((2, 4, 6))
         return replace(node, has=amounts(((CARDS, cards * 1000), (CARD_MEMORY, cards * parts * _PART))))
@@ -95,7 +92,6 @@ def fit_work(random: Random, kind: str, work: Work, nodes: tuple[CaseNode, ...])
 
 
 def fit_queue(random: Random, kind: str, queue: CaseQueue, nodes: tuple[CaseNode, ...]) -> CaseQueue:
-    """Return a queue with amounts for this hardware."""
     if kind != QUOTAS:
         return queue
     return replace(queue, capability=(), deserved=(), guarantee=(), cards=_quota(random, nodes))

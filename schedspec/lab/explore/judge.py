@@ -132,7 +132,6 @@ def monitors(case: Case) -> set[str]:
 
 
 def found_by_monitors(case: Case) -> list[CaseFinding]:
-    """Return the violations that monitors find in a case, as findings."""
     events: Events = []
     play(case, listener=lambda at, given: events.append((at, given)))
     return _once([*_monitored(case, events)])

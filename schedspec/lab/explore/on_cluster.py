@@ -111,7 +111,6 @@ def _why_unjudged(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
 
 
 def _failed_sentence(record: ScenarioRecord | None) -> str:
-    """Return the sentence that failed; empty if none did."""
     failed = record.failed_sentence if record is not None else None
     return failed.text if failed is not None else ""
 

@@ -56,7 +56,6 @@ class End:
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
     def job(self, name: str) -> Work:
-        """Return a job that has not completed."""
         return self._jobs[name]
 
     def nodes_of_jobs(self) -> Iterator[tuple[str, list[str]]]:
@@ -67,7 +66,6 @@ class End:
         yield from sorted(nodes.items())
 
     def placed(self, work: Work) -> int:
-        """Return how many pods of a job have a node."""
         return len(self._placed.get(work.name, ()))
 
     def missing(self, work: Work) -> int:

@@ -64,7 +64,6 @@ class _Eviction:
         self._policy = moment.policy
 
     def broken(self) -> Iterator[tuple[str, str]]:
-        """Yield the rules that the eviction breaks."""
         action, mine, theirs = self._reason.action, self._preemptor.queue, self._victim.queue
         if action not in self._policy.actions:
             yield "action", f"by {action}, which is not an action of the policy"

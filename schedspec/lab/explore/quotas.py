@@ -9,7 +9,6 @@ from ..reduce.case import Amounts, CaseQueue, amounts
 
 
 def at_least(given: Amounts, other: Amounts) -> Amounts:
-    """Return `given` with each amount raised to at least that of `other`."""
     least = dict(other)
     return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
 

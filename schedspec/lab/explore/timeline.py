@@ -55,11 +55,9 @@ class Moment:
 
     @property
     def total(self) -> Sums:
-        """The sum of what the nodes have."""
         return sum_of(self.nodes.values())
 
     def acts_of(self, what: Happened) -> Iterator[Act]:
-        """Yield the acts of one kind."""
         return (act for act in self.acts if act.what is what)
 
     def least_held(self, queue: str) -> Sums:
@@ -106,13 +104,11 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
 
 
 def queues_at(case: Case, step: int) -> dict[str, CaseQueue]:
-    """Return the queues during a step, by name."""
     found = {"default": CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
     return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, Change)}
 
 
 def closed_at(case: Case, step: int) -> set[str]:
-    """Return the queues that are closed during a step."""
     return {one.queue for one in case.steps[:step] if isinstance(one, Close)}
 
 
@@ -138,7 +134,6 @@ def steps_of(case: Case) -> dict[str, int]:
 
 
 def sum_of(given: Iterable[Amounts]) -> Sums:
-    """Return the sum of amounts."""
     total: Sums = {}
     for amount in given:
         add(total, amount)

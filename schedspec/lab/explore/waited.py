@@ -90,5 +90,4 @@ def _use(released: Sums, idle: Sums, requests: Amounts) -> None:
 
 
 def _fitting(idle: dict[str, Sums], work: Work) -> int:
-    """Return how many pods of a job fit on idle capacity."""
     return sum(slots(amounts, work.requests) for amounts in idle.values())

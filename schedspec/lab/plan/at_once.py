@@ -148,7 +148,6 @@ def settle_both(
 def compare(
     now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str], submitted: Collection[str] = ()
 ) -> AtOnce:
-    """Compare the two worlds: the effects of the change. `submitted` are jobs of the proposed world alone."""
     before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
     victims = {eviction.job for eviction in proposed.evictions}
     started = {start.job: start.pods for start in now.starts}

@@ -64,7 +64,6 @@ class Side:
         return self.name if Path(self.name).name == path else f"{self.name}:{path}"
 
     def policies(self) -> dict[str, str]:
-        """Return the policy files."""
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
     def declared(self, other: Side | None, crds: Path | None = None) -> Declared:
@@ -382,7 +381,6 @@ def copied(state: State) -> State:
 
 
 def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
-    """Return a copy of the state with these changes."""
     kinds = {kind: {**found} for kind, found in state.objects.items()}
     for (kind, name), item in replaced.items():
         kinds[kind][name] = with_status(kinds[kind].get(name), item)

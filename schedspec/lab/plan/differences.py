@@ -126,7 +126,6 @@ def left_behind(state: State, kind: str, name: str) -> str:
 
 
 def _guarded(state: State, budget: objects.PodDisruptionBudget) -> GuardedPods:
-    """Return a budget with the pods that it covers in a state."""
     found = GuardedPods(budget)
     for pod in state.objects["Pod"].values():
         if pod.metadata.namespace == budget.metadata.namespace:

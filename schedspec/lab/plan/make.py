@@ -314,7 +314,6 @@ def _over_load(
 
 
 def _rule(rules: dict[str, RunTimes]) -> str:
-    """Describe the rule of the run times."""
     first = f"run times: from the load or the annotation {ANNOTATION}; otherwise "
     fixed = next(iter(rules.values())).fixed
     if fixed is not None:
@@ -338,7 +337,6 @@ def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]
 
 
 def nothing(run_times: RunTimes) -> Iterable[Arrival]:
-    """Return no arrivals."""
     del run_times
     return ()
 

@@ -153,7 +153,6 @@ class Result:
 
 
 def compare(now: Result, proposed: Result, load: str, run_times: str, problem: str) -> OverLoad:
-    """Compare the two worlds over the load."""
     names = sorted({job.queue for run in (now, proposed) for job in run.jobs.values()})
     changed = []
     for name, job in proposed.jobs.items():
@@ -188,5 +187,4 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
 
 
 def _why(job: JobRecord) -> str:
-    """Return the reason why a job waited longest."""
     return max(job.waits, key=lambda wait: wait.seconds).text if job.waits else ""

@@ -53,7 +53,6 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _first(lines: list[str], limit: int, what: str) -> list[str]:
-    """Return the first lines, and how many more there are."""
     hidden = len(lines) - limit + 1
     return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
 
@@ -85,7 +84,6 @@ def headline_of(plan: Plan) -> str:
 
 
 def headline(decisions: AtOnce) -> str:
-    """Return the immediate effects in one line."""
     pods = pods_of(decisions.evictions)
     parts = [
         f"{count(pods, 'pod')} {'is' if pods == 1 else 'are'} evicted",
@@ -133,7 +131,6 @@ def _eviction(one: PlannedEviction, runs: str) -> str:
 
 
 def at_once_lines(plan: Plan) -> list[str]:
-    """Return the lines of the immediate effects."""
     decisions = plan.at_once
     evicted = _sentences("-", ((one.pod, _eviction(one, plan.in_runs(one.runs))) for one in decisions.evictions), "pod")
     started = _sentences(

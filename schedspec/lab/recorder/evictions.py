@@ -70,7 +70,6 @@ class Evictions:
         self.begin(Ledger(Rules("")), {})
 
     def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
-        """Follow another ledger, which has the live objects."""
         self._ledger, self._queues, self._done = ledger, Queues(()), 0
         for ref, obj in live.items():
             self._queues.see(ref, obj)
@@ -105,7 +104,6 @@ class Evictions:
         self._named = {uid: named for uid, named in self._named.items() if named[0] >= at - 2 * NEXT}
 
     def end(self) -> None:
-        """Pass on what is left at the end, or before a gap."""
         self._pass_on(float("inf"))
 
     def _pass_on(self, until: float) -> None:
@@ -180,7 +178,6 @@ class EvictionReader:
         self.gaps: list[Gap] = []
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
-        """Begin a new ledger with the objects that live at a time."""
         del adapter
         self._evictions.end()
         if gap is not None:
@@ -189,17 +186,14 @@ class EvictionReader:
         self._evictions.begin(self._ledger, live)
 
     def read(self, version: Version) -> None:
-        """Read the next version."""
         self._evictions.note(version)
         if version.ref.kind != Kind.EVENT:
             read(self._ledger, version)
 
     def pass_time(self, at: float) -> None:
-        """Pass on the evictions that are old enough."""
         self._evictions.pass_time(at)
 
     def end(self) -> None:
-        """Pass on what is left at the end."""
         self._evictions.end()
 
 

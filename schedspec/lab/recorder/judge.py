@@ -86,7 +86,6 @@ class Judge:
         self.gaps: list[Gap] = []
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
-        """Begin a new ledger with the objects that live at a time."""
         self.end(gap.since if gap is not None else at)
         if gap is not None:
             self.gaps.append(gap)
@@ -95,7 +94,6 @@ class Judge:
         self._evictions.begin(self._ledger, live)
 
     def read(self, version: Version) -> None:
-        """Judge the next version."""
         self._evictions.note(version)
         if version.ref.kind != Kind.EVENT:
             self.versions += version.at >= self._since

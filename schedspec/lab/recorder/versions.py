@@ -74,13 +74,11 @@ class VersionReader:
         self._at = 0.0
 
     def read_all(self, inputs: Iterable[tuple[float, Input]]) -> None:
-        """Read a whole recording."""
         for at, given in inputs:
             self.read(at, given)
         self.close()
 
     def read(self, at: float, given: Input) -> None:
-        """Read the next input."""
         self._at = self._sink.moment = at
         if self._gap is not None and self._checkpoint is None and at > self._quiet_until:
             self._restart()
@@ -201,7 +199,6 @@ class _Sink(History):
         self.moment, self._number, self._pass_on = 0.0, 0, arrived
 
     def record(self, ref: Ref, change: Change, obj: Object) -> None:
-        """Pass a version on."""
         self._number += 1
         self._pass_on(Version(self._number, self.moment, self.moment, change, ref, obj))
 

@@ -312,7 +312,6 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------------------ gaps
 
     def _notice(self) -> None:
-        """Look for gaps of all kinds."""
         now = self._clock()
         for feed in self._feeds if self._has_begun else ():
             self._notice_of(feed, now)

@@ -19,7 +19,6 @@ _OWNERS = {
 
 
 def quantities(given: Amounts) -> dict[str, str]:
-    """Return amounts as the API's quantities."""
     return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
 
 
@@ -30,7 +29,6 @@ def node_object(given: CaseNode) -> objects.Node:
 
 
 def hyper_nodes(nodes: Iterable[CaseNode]) -> list[objects.HyperNode]:
-    """Return a HyperNode for each rack."""
     racks: dict[str, list[str]] = {}
     for given in nodes:
         if given.rack:
@@ -44,7 +42,6 @@ def _tier(members: list[str]) -> objects.HyperNodeSpec:
 
 
 def queue_object(given: CaseQueue, *, is_open: bool = True) -> objects.Queue:
-    """Return a queue."""
     spec = objects.QueueSpec(
         weight=given.weight,
         priority=given.priority,

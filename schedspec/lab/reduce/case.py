@@ -199,17 +199,14 @@ class Case:
 
     @property
     def priorities(self) -> dict[str, int]:
-        """The values of the priority classes, by name."""
         return {priority_class.name: priority_class.value for priority_class in self.classes}
 
     @property
     def completed(self) -> set[str]:
-        """The names of the jobs that complete in a step."""
         return {step.job for step in self.steps if isinstance(step, Complete)}
 
     @property
     def failed(self) -> set[str]:
-        """The names of the jobs of which a pod fails in a step."""
         return {step.job for step in self.steps if isinstance(step, Fail)}
 
     @property

@@ -40,7 +40,6 @@ class Site:
 
     @property
     def where(self) -> str:
-        """The site in words."""
         return f"on {self.cluster} with {self.scheduler}" if self.scheduler != OWN else f"in the {self.cluster} cluster"
 
     @property
@@ -66,7 +65,6 @@ class Ran:
     results: list[results.Result] = field(default_factory=list)
 
     def finds(self, monitor: str) -> bool:
-        """Whether a monitor finds something in a scenario."""
         return any(finding.monitor == monitor for record in self.records for finding in record.findings)
 
 

@@ -34,11 +34,9 @@ class Live:
         self._names = {text: name for name, text in written.known_policies().items()}
 
     def is_over(self) -> bool:
-        """Whether the budget is used up."""
         return time.monotonic() - self._begun > self._minutes * 60
 
     def shows(self, case: Case, wanted: Signature) -> bool:
-        """Whether enough runs of a case show the incident."""
         sentences = thens.thens_of(case, wanted, NOT_PLAYED) or thens_of(case, rule_of(wanted))
         feature = self.write(case, "candidate", sentences)
         monitor = rule_of(wanted).partition(":")[0]

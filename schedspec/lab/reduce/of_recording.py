@@ -42,7 +42,6 @@ def states_before_findings(recording: Path, monitor: str, policy: str) -> Iterat
 
 
 def _pod(given: Input) -> Pod | None:
-    """Return the pod whose version an input is."""
     return given.object if isinstance(given, ObjectSeen) and given.kind == "Pod" else None
 
 
@@ -83,7 +82,6 @@ def is_recording(path: Path) -> bool:
 
 
 def inputs_of(path: Path) -> Iterator[Input]:
-    """Yield all inputs of a recording, the oldest first. Raises RecordError."""
     for segment in _segments(path):
         yield from read_segment(segment)
 

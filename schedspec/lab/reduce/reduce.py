@@ -79,7 +79,6 @@ class Reduced:
 
     @property
     def title(self) -> str:
-        """The title of the feature."""
         return title_of(self.signature)
 
 

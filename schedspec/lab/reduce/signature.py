@@ -61,12 +61,10 @@ Signature = EvictedFate | WaitingFate | Broken | Differs
 
 
 def rule_of(signature: Signature) -> str:
-    """Return the name of the promise or monitor that is broken; empty for other incidents."""
     return signature.name if isinstance(signature, Broken) else ""
 
 
 def of_eviction(found: PlayedEviction) -> EvictedFate:
-    """Return the signature of an eviction."""
     why = found.reason
     return EvictedFate(why.action, why.queue == why.preemptor_queue, why.whole_gang)
 

@@ -112,7 +112,6 @@ def _policy_parts(document: Any) -> Iterator[_Part]:
 
 
 def _without(text: str, removed: Iterable[_Part]) -> str:
-    """Return a policy without some of its parts."""
     document = _read(text)
     kept = {*_policy_parts(document)} - {*removed}
     tiers = []

@@ -27,7 +27,6 @@ _WAITS = {
 
 
 def title_of(signature: Signature | RunningFate) -> str:
-    """Return a title for a feature."""
     match signature:
         case EvictedFate():
             whose = "its own queue" if signature.within_queue else "another queue"
@@ -95,7 +94,6 @@ def quotable(text: str) -> str:
 
 
 def describe(fate: Fate) -> str:
-    """Describe the fate of a job in a few words."""
     match fate:
         case EvictedFate():
             return f"evicted by {fate.action}"

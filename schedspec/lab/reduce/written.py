@@ -85,7 +85,6 @@ def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: st
 
 
 def kind_of_work(scheduler: str) -> str:
-    """Return the kind of work in features for a scheduler."""
     return "gangs" if find(scheduler).missing(Capability.JOBS) else "jobs"
 
 

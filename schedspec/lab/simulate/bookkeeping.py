@@ -67,7 +67,6 @@ class Bookkeeping:
         """Some of the jobs that wait, with their last reasons."""
 
     def process(self, outcome: outcomes.Outcome) -> None:
-        """Process the next outcome of the simulation."""
         if outcome.at > self._at:
             self._instant_is_over(outcome.at)
         match outcome:
@@ -83,7 +82,6 @@ class Bookkeeping:
                     self._process(job, outcome)
 
     def _process(self, job: _Open, outcome: outcomes.Outcome) -> None:
-        """Process an outcome of a job that is not over."""
         match outcome:
             case outcomes.Admitted():
                 job.record.admitted = outcome.at if job.record.admitted is None else job.record.admitted

@@ -151,7 +151,6 @@ def _without_load(state: State) -> Inputs:
 
 
 def _use_recording_as_load(found: Inputs, given: SimpleNamespace, state: State) -> None:
-    """Use the inputs of a recording after its checkpoint as the load."""
     recorded = Recorded(given.state, state)
     run_times = RunTimes(recorded.run_times, given.run_time)
     found.load, found.jobs = recorded.arrivals(run_times), found.jobs + len(recorded)

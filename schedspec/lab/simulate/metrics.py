@@ -82,7 +82,6 @@ class Metrics:
     requested_by_preemptors: float = 0.0
 
     def of(self, queue: str) -> QueueTotals:
-        """Return the totals of a queue."""
         return self.queues.setdefault(queue, QueueTotals())
 
     def submitted(self, at: float) -> None:
@@ -114,7 +113,6 @@ class Metrics:
         self.requested_by_preemptors += cards
 
     def result(self, end: float) -> dict[str, Any]:
-        """Return all metrics, for the result file."""
         names = sorted({queue for queue, _ in self.waits} | self.queues.keys())
         span = max(end - self.first, 0.0) if self.jobs else 0.0
         used = math.fsum(queue.held for queue in self.queues.values())

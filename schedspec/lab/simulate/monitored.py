@@ -50,12 +50,10 @@ class Monitors:
         self._ledger.counts_binds = True
 
     def evict(self, pod: str, why: VictimReason) -> None:
-        """Process an eviction."""
         cause = f"{why.action} for {why.preemptor}"
         self._ledger.evict(pod, cause, why.action, f"{cause} of queue {why.preemptor_queue}", (why.preemptor,))
 
     def close(self) -> list[Violation]:
-        """Return all violations."""
         return self._ledger.close()
 
     def _see(self, kind: Kind, item: Any) -> None:

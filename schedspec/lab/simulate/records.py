@@ -141,7 +141,6 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
 
     @classmethod
     def of(cls, found: Violation) -> Finding:
-        """Return the record of what a monitor found."""
         return cls(found.monitor, found.time, found.cycle, found.job, found.text, found.reason)
 
 

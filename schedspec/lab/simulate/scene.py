@@ -74,7 +74,6 @@ class _Rows:
         self._names: set[str] = set()
 
     def node(self, row: list[str], line: int) -> objects.Node:
-        """Return the node of a row. Raises RowError."""
         cells = {field: row[at].strip() if at < len(row) else "" for field, at in self._places.items()}
 
         def wrong(field: str, problem: str, remedy: str) -> RowError:

@@ -70,7 +70,6 @@ class Trace:
     """Rows that are earlier than the row before them."""
 
     def skip(self, error: RowError) -> None:
-        """Leave out a bad row."""
         known = self.skipped.get((error.column, error.problem))
         if known is None:
             self.skipped[error.column, error.problem] = Skipped(error)
@@ -93,7 +92,6 @@ class Trace:
 
     @property
     def queues(self) -> list[str]:
-        """The names of all queues, sorted."""
         return sorted({job.queue for job in self.jobs})
 
 

@@ -71,7 +71,6 @@ class Owners:
         """Uids of VolcanoJobs that a policy has ended."""
 
     def feed(self, version: Version) -> None:
-        """React to a version."""
         obj = version.object
         if version.ref.kind == Kind.POD and version.change == "gone" and obj["metadata"].get("ownerReferences"):
             self._on_gone(obj)

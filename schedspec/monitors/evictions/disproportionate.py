@@ -74,7 +74,6 @@ class DisproportionateMonitor(Monitor):
             self._judge(found)
 
     def close(self) -> None:
-        """Judge all evictions."""
         for key in [*self._sums]:
             for found in self._sums.pop(key).values():
                 self._judge(found)
@@ -96,7 +95,6 @@ class DisproportionateMonitor(Monitor):
 
 
 def _largest(parts: Iterable[Amounts]) -> Amounts:
-    """Return the largest amount of each dimension."""
     found: Amounts = {}
     for part in parts:
         found |= {name: max(amount, found.get(name, NONE)) for name, amount in part.items()}

@@ -123,7 +123,6 @@ class GuaranteeMonitor(Monitor):
                 self._cuts.append(_Cut(pod, eviction, name, guarantees, held))
 
     def on_moment(self) -> None:
-        """Judge the acts of the moment."""
         for bind in self._binds:
             left, unused = self._beside_victims(bind)
             text = self._text(bind, left, unused)
@@ -189,7 +188,6 @@ class GuaranteeMonitor(Monitor):
 
 
 def _beyond(free: Amounts, unused: UnusedGuarantees, line: Sequence[str], dimension: str) -> Decimal:
-    """Return what is free beyond the unused guarantees beside a queue."""
     return free.get(dimension, NONE) - sum(unused.beside(line, dimension).values(), NONE)
 
 

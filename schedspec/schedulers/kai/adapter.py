@@ -132,7 +132,6 @@ _UNLIMITED: Final = -1
 
 
 def of_scenario(queues: Sequence[Object]) -> list[Object]:
-    """Return KAI's Queues for those of a scenario, the top one first."""
     found = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
     found.setdefault(DEFAULT, {})
     named = {resource for spec in found.values() for amounts in _named(spec) for resource in amounts}
@@ -247,11 +246,7 @@ class Kai(Adapter):
         return of_scenario(queues)
 
     def definitions(self, site: Site) -> Path:
-        """Return a folder with KAI's definitions and that of the Queue, which stores a scenario's table.
-
-        Raises:
-            AdapterError: the definitions are not available.
-        """
+        """Return a folder with KAI's definitions and that of the Queue, which stores a scenario's table."""
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
         ours = (distribution.folder("scheduler") / "crds").glob("*queue*.yaml")

@@ -65,7 +65,6 @@ class KueueScheduler(Scheduler):
         self._placement.start(self._placement_policy)
 
     def stop(self) -> None:
-        """Stop both programs."""
         self._manager.stop()
         self._placement.stop()
         self._sha256 = ""
@@ -80,20 +79,11 @@ class KueueScheduler(Scheduler):
         self._placement.attach(handle["placement"])
 
     def check(self) -> None:
-        """Check that both programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
         self._manager.check()
         self._placement.check()
 
     def use_policy(self, text: str) -> str:
-        """Restart Kueue if the policy has another configuration. The settings of queues are applied with the queues.
-
-        Raises:
-            PolicyRefusedError: the file is not a policy of Kueue, or Kueue refused its configuration.
-        """
+        """Restart Kueue if the policy has another configuration. The settings of queues are applied with the queues."""
         wanted = sha256(text)
         if wanted != self._sha256:
             try:
@@ -223,9 +213,6 @@ class Kueue(Installable):
         """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.
 
         The definitions of an installed Kueue are not changed.
-
-        Raises:
-            AdapterError: the definitions are not available.
         """
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
@@ -238,11 +225,7 @@ class Kueue(Installable):
         return folder
 
     def source(self, folder: Path | None) -> Path:
-        """Return the folder of Kueue's definitions: the user's, or one with those of the pinned version.
-
-        Raises:
-            AdapterError: the definitions are not available.
-        """
+        """Return the folder of Kueue's definitions: the user's, or the pinned version's. Raises AdapterError."""
         if folder is not None and (folder / "crds").is_dir():
             return folder / "crds"
         try:

@@ -32,7 +32,6 @@ class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tiers: list[dict[str, Any]] = []
 
     def gates(self, version: str) -> dict[str, bool]:
-        """Return the feature gates for this version of Kueue."""
         known = [gates for since, gates in self.gatesSince.items() if _numbers(since) <= _numbers(version)]
         return {name: on for gates in (self.featureGates, *known) for name, on in gates.items()}
 
@@ -53,11 +52,6 @@ def _numbers(version: str) -> list[int]:
 
 
 def read(text: str) -> KueuePolicy:
-    """Return the policy in a file.
-
-    Raises:
-        PolicyRefusedError: the file is not a policy of Kueue.
-    """
     try:
         return msgspec.convert(yaml.safe_load(text) or {}, KueuePolicy)
     except (msgspec.ValidationError, yaml.YAMLError) as problem:

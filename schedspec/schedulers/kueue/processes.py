@@ -109,7 +109,6 @@ class KueueProcess(Manager):
 
 
 def configured(policy: KueuePolicy, version: str, webhook: dict[str, Any]) -> str:
-    """Return the configuration of a Kueue of this version for this policy."""
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",

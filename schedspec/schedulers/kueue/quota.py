@@ -65,7 +65,6 @@ class _Queue:
 
 
 def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: KueuePolicy) -> list[Object]:
-    """Return the flavor, the Cohorts, the ClusterQueues and the LocalQueues of a scenario."""
     weights = policy.shares == "weights"
     found = {queue.name: queue for queue in (_Queue(obj, weights=weights) for obj in queues)}
     found.setdefault(DEFAULT, _Queue({"metadata": {"name": DEFAULT}}, weights=weights))

@@ -44,23 +44,13 @@ class YuniKornProcess(Programs):
                     raise NotReadyError("YuniKorn has not read the objects of the cluster yet")
 
     def use_policy(self, text: str) -> str:
-        """Check a policy; `configure` puts it into force together with the queues.
-
-        Raises:
-            PolicyRefusedError: the file is not a policy of YuniKorn.
-            UnsuitableClusterError: YuniKorn has no such policy.
-        """
+        """Check a policy; `configure` puts it into force together with the queues."""
         if lacks := queues.read(text).lacks:
             raise UnsuitableClusterError(f"yunikorn lacks this policy ({lacks})")
         return sha256(text)
 
     def configure(self, text: str) -> None:
-        """Return when YuniKorn uses these queues.
-
-        Raises:
-            PolicyRefusedError: YuniKorn refused them.
-            SchedulerDiedError: YuniKorn ended.
-        """
+        """Return when YuniKorn uses these queues."""
         done, refused = self._log.configurations()
         if not self._write(text):
             return
@@ -74,7 +64,6 @@ class YuniKornProcess(Programs):
                     raise NotReadyError("YuniKorn has not taken over the queues")
 
     def eviction(self, uid: str) -> dict[str, Any] | None:
-        """Return a condition that describes the preemption of a pod, or None."""
         return self._log.eviction(uid)
 
     def _write(self, text: str) -> bool:

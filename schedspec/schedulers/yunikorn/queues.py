@@ -58,7 +58,6 @@ def read(text: str) -> YuniKornPolicy:
 
 
 def user_of(queue: str) -> str:
-    """Return the user whose applications are placed in a queue."""
     return f"queue:{queue}"
 
 
@@ -83,7 +82,6 @@ class _Tree:
         self._specs, self._guaranteed = specs, guaranteed
 
     def below(self, parent: str) -> list[Object]:
-        """Return the configuration of the queues below a queue."""
         return [self._queue(name) for name in self._children(parent)]
 
     def rules(self) -> list[Object]:

@@ -96,7 +96,6 @@ def _policy_of(path: Path) -> PolicyLoaded:
 
 
 def summary(state: State, out: Path) -> str:
-    """Describe a state in a few lines."""
     counts = [f"{len(found)} {kind}" for part in (state.objects, state.others) for kind, found in part.items() if found]
     lines = [
         f"{out}: taken at {timestamp(state.taken)}, sha256 {state.digest[:16]}{', redacted' if state.redacted else ''}",
@@ -208,7 +207,6 @@ async def _policy_in(client: Client) -> PolicyLoaded | None:
 
 
 def policy_of(config: ConfigMap) -> PolicyLoaded | None:
-    """Return the policy of a ConfigMap, or None."""
     for file, text in sorted((config.data or {}).items()):
         if file.endswith((".conf", ".yaml")):
             return PolicyLoaded(f"configmap {config.metadata.key}", text)

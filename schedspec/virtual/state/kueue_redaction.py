@@ -57,7 +57,6 @@ class KueueRedaction:
         self._namespace = str(item["metadata"].get("namespace", ""))
 
     def redacted(self) -> Object:
-        """Return the redacted object."""
         item, meta, new = self._item, self._item["metadata"], self._new
         if item["kind"] == "ConfigMap":
             return _configuration(item)

@@ -53,7 +53,6 @@ _decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in 
 
 
 def read_lists(paths: list[Path], source: str) -> State:
-    """Read the state from files of kubectl. Raises StateError."""
     state, jobs = State(source, is_exact=False), list[VolcanoJob]()
     size = sum(path.stat().st_size for path in paths)
     for path in paths:

@@ -61,7 +61,6 @@ def read_recorded(path: Path, source: str, at: At) -> State:
 
 
 def apply_to(state: State, given: Input) -> None:
-    """Apply the next input of a recording to a state."""
     match given:
         case Started():
             state.scheduler_names, state.node_selector = given.scheduler_names, given.node_selector
@@ -100,7 +99,6 @@ def later_inputs(path: Path) -> Iterator[tuple[float, Input]]:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a gzip file is complete."""
     unzip = zlib.decompressobj(wbits=31)
     for _ in unpacked(path, unzip):
         pass

@@ -113,7 +113,6 @@ class InputRedaction:
         self._nodes: set[str] = set()
 
     def __call__(self, given: Input) -> Input:
-        """Return the redacted input."""
         match given:
             case ObjectSeen():
                 return ObjectSeen(given.kind, self._object(given.kind, msgspec.to_builtins(given.object)))

@@ -62,7 +62,6 @@ class StateNames:
         return self.of("/", name)
 
     def namespace(self, name: str) -> str:
-        """Return the replacement of a namespace."""
         return self.of("namespaces", name)
 
     def within(self, namespace: str, name: str) -> str:
@@ -106,7 +105,6 @@ class Replaced(StateNames):
             yield from (NameRow(scope, name, new) for name, new in known.items() if name != new and scope != UIDS)
 
     def of(self, scope: Scope, name: str) -> str:
-        """Return the replacement of a name."""
         return self._new[scope][name] if name else ""
 
 

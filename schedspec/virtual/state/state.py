@@ -26,7 +26,6 @@ API_VERSIONS = {resource.kind: resource.api_version for resource in WATCHED}
 
 
 def api_object(kind: str, item: msgspec.Struct) -> dict[str, Any]:
-    """Return an object of a state as JSON has it."""
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **_plain(item)}
 
 

@@ -75,7 +75,6 @@ class Chart:
     lines: Sequence[Line] = ()
 
     def packed(self) -> dict[str, Any]:
-        """Return the chart for the script."""
         return {
             "unit": self.unit,
             "areas": [{"colour": area.colour, "label": area.label, "parts": area.parts} for area in self.areas],

@@ -58,7 +58,6 @@ def time(seconds: float | None) -> str:
 
 
 def text(path: Path, amount: float | None) -> str:
-    """Format an amount of a metric."""
     if amount is None:
         return "–"
     if any("_seconds" in word for word in (path[0], path[-1])):
@@ -69,5 +68,4 @@ def text(path: Path, amount: float | None) -> str:
 
 
 def signed(path: Path, change: float) -> str:
-    """Format the change of a metric."""
     return f"{'+' if change > 0 else '−' if change < 0 else '±'}{text(path, abs(change))}"

@@ -98,7 +98,6 @@ class Page:
         ]
 
     def at(self, seconds: float) -> str:
-        """Format a moment in full."""
         if self.start < FIRST_DATE:
             return moment(seconds, self.start)
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -111,12 +110,10 @@ class Page:
 
     @staticmethod
     def time(seconds: float | None) -> str:
-        """Format a duration with a suitable unit."""
         return metrics.time(seconds)
 
     @staticmethod
     def share(part: float | None) -> str:
-        """Format a part of a whole in percent."""
         return "–" if part is None else f"{part:.1%}"
 
 

@@ -20,7 +20,6 @@ class Changes:
         self._times, self._amounts = array("d"), array("d")
 
     def add(self, at: float, amount: float) -> None:
-        """Add a change by `amount` at a time in seconds."""
         self._times.append(at)
         self._amounts.append(amount)
 

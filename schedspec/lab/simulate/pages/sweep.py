@@ -89,7 +89,6 @@ class Sweep:
         return [policy for policy in self.runs if policy != self.first]
 
     def ranges(self, policy: str) -> list[Values]:
-        """Return the metrics of a policy that its runs have."""
         return self._values(lambda load, path: metrics.value(self.runs[policy].get(load, {}), path))
 
     def differences(self, policy: str) -> list[Values]:

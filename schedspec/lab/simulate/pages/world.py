@@ -188,7 +188,6 @@ class _Reader:
         self.world.end = end
 
     def close(self) -> ResultWorld:
-        """Return the world. Call this after the last record."""
         world = self.world
         world.start = self._first if self._first < math.inf else world.end.at
         ended = world.end.at
