@@ -14,9 +14,8 @@ import msgspec
 
 from . import files
 from .lives import Life, lives_of, natural
-from .picture import main_dimension
+from .picture import main_dimension, place
 from .record import ScenarioRecord
-from .slots import place
 
 _FLOW = {"name": "evicted for", "cat": "eviction"}
 """Both ends of a flow need the same name and category."""

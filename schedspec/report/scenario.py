@@ -18,9 +18,8 @@ from ..monitors.amounts import parse_quantity, shown, spoken
 from ..observe.view import count
 from . import timeline
 from .axis import Axis, seconds
-from .canvas import band
 from .lives import Life, Plain, lives_of, natural, shown_names
-from .picture import Picture, colours_of, main_dimension
+from .picture import Picture, band, colours_of, main_dimension
 from .record import ActMoment, QueueMoment, Reason, ScenarioRecord, Sentence
 
 WIDTH, HEIGHT = 140, 22
