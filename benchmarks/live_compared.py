@@ -18,11 +18,8 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.bare_scheduler import NAME as BARE
-from benchmarks.bare_scheduler import bare_scheduling
+from benchmarks.bare_scheduler import BARE, KUBE, bare_scheduling, kube_scheduling
 from benchmarks.figure import Figure
-from benchmarks.kube_scheduler import NAME as KUBE
-from benchmarks.kube_scheduler import kube_scheduling
 from benchmarks.live_watch import Watch, watching
 from schedspec.scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import (

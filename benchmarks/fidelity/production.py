@@ -19,7 +19,7 @@ from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.lab.plan.answer import PlannedWorld
 from schedspec.lab.plan.make import resource_of
-from schedspec.lab.twin.decide import work_of
+from schedspec.lab.twin.choose import work_of
 from schedspec.lab.twin.decisions import Decisions
 from schedspec.observe import view
 from schedspec.observe.watcher import HistoryWriter, Watches
