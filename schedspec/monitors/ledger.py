@@ -19,10 +19,8 @@ from ..api.kinds import Kind
 from ..observe import view
 from . import amounts
 from .amounts import NONE, Amounts, Object
-from .changes import Changes
-from .holdings import QueueSums, add, change
 from .limits import CLUSTER, QueueSpec, UnusedGuarantees, largest_guarantee, least_guarantee, left_by_guarantees, lowest
-from .lives import Eviction, Job, Pod, Violation
+from .lives import Changes, Eviction, Job, Pod, QueueSums, Violation, add, change
 from .rules import ROOT, Rules
 
 LATELY = 1.0
