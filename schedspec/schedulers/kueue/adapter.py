@@ -33,9 +33,8 @@ from ..from_images import Images
 from ..installable import Installable
 from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
-from . import policy as policies
-from .policy import KueuePolicy
 from .processes import SECRET_NAME, KueueProcess, Manager
+from .quota import KueuePolicy
 
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
 
@@ -201,13 +200,13 @@ class Kueue(Installable):
     ) -> Sequence[dict[str, Any]]:
         return quota.of_scenario(queues, nodes, self.read(policy))
 
-    def read(self, policy: str) -> policies.KueuePolicy:
+    def read(self, policy: str) -> KueuePolicy:
         """Return a policy within the configuration of this run. Raises PolicyRefusedError."""
-        found = policies.read(policy)
+        found = quota.read(policy)
         if not self.configuration:
             return found
         file = self.configurations_folder() / f"{self.configuration}.yaml"
-        return found.within(policies.read(file.read_text("utf-8")))
+        return found.within(quota.read(file.read_text("utf-8")))
 
     def definitions(self, site: Site) -> Path:
         """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.

@@ -14,8 +14,8 @@ from ...api.client import Api
 from ..adapter import AdapterError, Site, UnsuitableClusterError
 from ..deployed import Deployed, DeploymentPlace
 from ..from_images import FromImages, ImageProgram, Images, made
-from .policy import KueuePolicy
 from .processes import NAMESPACE, SECRET_NAME, VERBOSE, Manager, configured, require_running
+from .quota import KueuePolicy
 
 PLACE: Final = DeploymentPlace(
     NAMESPACE, "kueue-controller-manager", "kueue-manager-config", "controller_manager_config.yaml"

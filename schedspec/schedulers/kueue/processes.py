@@ -18,7 +18,7 @@ from ...clusters.programs import binaries
 from ..adapter import Scheduler, Site
 from ..daemon import Daemon, free_port
 from ..readiness import NotReadyError, retrying
-from .policy import KueuePolicy
+from .quota import KueuePolicy
 
 NAMESPACE: Final = "kueue-system"
 SECRET_NAME: Final = "kueue-webhook-server-cert"  # noqa: S105 - a name

@@ -21,8 +21,8 @@ from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError, dep
 from schedspec.schedulers.adapter import Adapter
 from schedspec.schedulers.kueue import Kueue
 from schedspec.schedulers.kueue import deployed as kueue
-from schedspec.schedulers.kueue.policy import KueuePolicy
 from schedspec.schedulers.kueue.processes import _LOGGERS as LOGGERS
+from schedspec.schedulers.kueue.quota import KueuePolicy
 from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.volcano import DeployedVolcano, Volcano
 
