@@ -9,8 +9,7 @@ from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
 from .known_jobs import add_missing_pods
 from .listed import REMEDY, read_lists
-from .over_time import begin_of, segments_over_time, state_over_time
-from .recorded import At, read_recorded
+from .over_time import At, begin_of, read_recorded, segments_over_time, state_over_time
 from .state import ForeignStateError, State, StateError
 
 __all__ = ["At", "holds_load", "read_state", "require_ours"]
