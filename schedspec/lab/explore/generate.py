@@ -34,10 +34,9 @@ from ..reduce.case import (
     map_work,
 )
 from ..reduce.play import policy_of
-from .contention import QUEUES, contended
+from .contention import QUEUES, at_least, at_most, contended, partly, within_parents
 from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, fitted, kind_of, policies_for, space_of, unit_of
 from .policies import draw_contested, draw_policy
-from .quotas import at_least, at_most, partly, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
 
 _SPACES: tuple[tuple[str, ...], ...] = (("cpu",), (GPU,), ("cpu", GPU), ("cpu", MEMORY), ("cpu", MEMORY, GPU))

@@ -7,8 +7,8 @@
 * `entitled`: no job waits for which the policy may free capacity, as an exact search shows (`entitled`).
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
-* `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
-* `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
+* `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`served`).
+* `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`served`).
 * `less`: a job that gets all of its pods because of evictions gets as many as it may evict for, if it requests less,
   but not none, of a resource.
 * `node-more`: one more node does not delay the first job.
@@ -27,7 +27,7 @@ from ..reduce.case import CARD_MEMORY, CARDS, Case, Submit, Work, amounts, map_w
 from ..reduce.play import PAUSE, START, Story, play, policy_of
 from ..reduce.signature import reason_type
 from ..reduce.simplify import rename
-from . import close, entitled, permitted, served, waited
+from . import entitled, permitted, served
 from .hardware import unit_of
 from .owed import owed_jobs
 from .timeline import Breach
@@ -40,8 +40,8 @@ _RULES: tuple[tuple[str, Callable[[Case, Story], Iterator[Breach]], str], ...] =
     ("admitted", served.admitted_above_limits, 'the PodGroup of "{}" stays Pending'),
     ("admitted", served.served_in_closed_queues, 'the PodGroup of "{}" stays Pending'),
     ("lent", served.lent_guarantees, '"{}" stays pending'),
-    ("waited", waited.lost_holds, '"{}" stays pending'),
-    ("close", close.spread_gangs, 'every pod of "{}" is in one rack'),
+    ("waited", served.lost_holds, '"{}" stays pending'),
+    ("close", served.spread_gangs, 'every pod of "{}" is in one rack'),
 )
 """Promises that single acts break, each with a function that finds breaches, and a sentence that is then false.
 

@@ -31,8 +31,7 @@ from ...scheduler.policy.loader import PolicyError, load_policy, read_policy, te
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
 from ...virtual.state import State, kueue
-from .differences import BUDGET, describe, left_behind, same, with_status
-from .served_changes import changed_objects
+from .differences import BUDGET, changed_objects, describe, left_behind, same, with_status
 
 KINDS = {
     "HyperNode": "topology.volcano.sh",

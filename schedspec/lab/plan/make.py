@@ -16,8 +16,7 @@ from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, Settings
 from ...virtual.state import At, State, holds_load, read_state, require_ours
 from ..simulate.columns import PRESETS, InputError, changed, parse_mapping
-from ..simulate.present import ANNOTATION, Present, RunTimes
-from ..simulate.recorded import Recorded
+from ..simulate.present import ANNOTATION, Present, Recorded, RunTimes
 from ..simulate.trace import Trace, arrivals, read_trace
 from . import at_once, over_load
 from .answer import OverLoad, Plan, PlannedWorld, Subject

@@ -18,12 +18,12 @@ from ...virtual import Arrival, Settings
 from ...virtual.state import State
 from ..simulate import records
 from ..simulate.bookkeeping import LOAD
+from ..simulate.inputs import Scene
 from ..simulate.metrics import spread
 from ..simulate.monitored import Monitors
 from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
-from ..simulate.scene import Scene
 from .answer import JobChange, LoadFinding, OverLoad, QueueChange
 from .processes import process_pool
 

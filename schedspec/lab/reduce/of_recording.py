@@ -13,8 +13,7 @@ from ...scheduler.model.objects import Pod
 from ...scheduler.model.task import job_key_of
 from ...scheduler.recording.segments import RecordError, read_segment, segments
 from ...virtual.state import At, State, read_state
-from ...virtual.state.over_time import inputs_over_time, state_over_time
-from ...virtual.state.recorded import apply_to
+from ...virtual.state.over_time import apply_to, inputs_over_time, state_over_time
 from ..recorder.judge import Finding, Judge
 from ..recorder.versions import VersionReader
 from ..simulate.monitored import Monitors

@@ -17,8 +17,8 @@ from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.loader import load_policy, plain_text, read_policy
 from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
-from .as_steps import merge_steps, variants
 from .case import Case, map_work
+from .feature import describe, title_of
 from .of_recording import (
     Moment,
     at_moment,
@@ -30,7 +30,7 @@ from .of_recording import (
 )
 from .of_state import check_queues, make_case
 from .play import play
-from .shrink import OutOfBudgetError, Tester, remove_objects
+from .shrink import OutOfBudgetError, Tester, merge_steps, remove_objects, variants
 from .signature import (
     Broken,
     Differs,
@@ -44,7 +44,6 @@ from .signature import (
     shows,
 )
 from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
-from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
 _MAX_MOMENTS = 10

@@ -14,11 +14,10 @@ from ...report.record import UID
 from ...schedulers import find
 from .case import Case
 from .confirm import OWN
-from .feature import Text, write_feature
+from .feature import Text, thens_of, write_feature
 from .play import NOT_PLAYED, play
 from .reduce import Reduced
 from .signature import rule_of
-from .thens import thens_of
 
 _NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
 MAX_LINES = 32

@@ -22,10 +22,10 @@ from ...scheduler.policy.model import Policy
 from ...virtual import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
 from .columns import LAST, InputError
+from .inputs import Scene
 from .metrics import Metrics
 from .monitored import Monitors
 from .records import End, Finding, Run
-from .scene import Scene
 
 _REDRAW = 0.2
 """Seconds between two progress lines."""

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from schedspec.lab.plan.at_once import settle
 from schedspec.lab.reduce.of_recording import state_before
 from schedspec.lab.simulate.columns import InputError
-from schedspec.lab.simulate.recorded import Recorded
+from schedspec.lab.simulate.present import Recorded
 from schedspec.scheduler.__main__ import main
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.recording import segments

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .steps import Floats, Steps
-from .world import ResultWorld
+from .world import Floats, ResultWorld, Steps
 
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240

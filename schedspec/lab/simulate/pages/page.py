@@ -18,8 +18,7 @@ from ....report import files, html
 from ..against import verdict
 from . import metrics
 from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
-from .steps import Steps
-from .world import SERIES, WORST, ResultWorld
+from .world import SERIES, WORST, ResultWorld, Steps
 
 _QUEUES = 40
 """Maximum number of queues with a chart; the remaining queues are only in the tables."""

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
-from schedspec.lab.explore import Draw, Vocabulary, close, generate, owed_jobs, permitted
+from schedspec.lab.explore import Draw, Vocabulary, generate, owed_jobs, permitted, served
 from schedspec.lab.explore.hardware import PLAIN, QUOTAS, RACKS, SHARED, kind_of
 from schedspec.lab.explore.judge import judge
 from schedspec.lab.reduce import ReductionInput, play, reduce_case
@@ -204,8 +204,8 @@ ELSEWHERE = Act(Happened.PLACED, 30.0, 1, "busy", "busy-task-0", "n3")
     ids=["in one rack", "spread", "no rack has room", "without a preference", "without the plugin"],
 )
 def test_a_gang_that_prefers_a_rack_is_in_one_that_has_room(case: Case, acts: list[Act], broken: list[str]) -> None:
-    assert [breach.rule for breach in close.spread_gangs(case, Story(acts=acts))] == broken
-    assert list(close.spread_gangs(case, play(case))) == []
+    assert [breach.rule for breach in served.spread_gangs(case, Story(acts=acts))] == broken
+    assert list(served.spread_gangs(case, play(case))) == []
 
 
 def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
+from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served
 from schedspec.lab.explore.judge import found_by_monitors, judge
 from schedspec.lab.reduce import confirm, play
 from schedspec.lab.reduce.case import (
@@ -508,8 +508,8 @@ def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: st
     ran = {"old": {"old-task-0": "n1"}}
     settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], settled=settled)
-    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
-    assert list(waited.lost_holds(case, play(case))) == []
+    assert [breach.job for breach in served.lost_holds(case, story)] == broken
+    assert list(served.lost_holds(case, play(case))) == []
 
 
 @pytest.mark.parametrize(("pods", "broken"), [(1, []), (2, ["young"])], ids=["within it", "beyond it"])
@@ -522,7 +522,7 @@ def test_a_later_job_may_start_on_capacity_that_is_released_for_it(pods: int, br
     starts = (placed("young", 3), replace(placed("young", 3), pod="young-task-1"))[:pods]
     ends = Act(Happened.RELEASED, 90.0, 3, "old", "old-task-0", "n1")
     story = Story(acts=[placed("old", 1), ends, *starts], settled=settled)
-    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
+    assert [breach.job for breach in served.lost_holds(case, story)] == broken
 
 
 def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> None:

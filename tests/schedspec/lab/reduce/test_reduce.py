@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.reduce import ReductionInput, reduce_case, shrink
-from schedspec.lab.reduce.as_steps import variants
 from schedspec.lab.reduce.case import (
     NAMESPACE,
     Amounts,
@@ -25,10 +24,11 @@ from schedspec.lab.reduce.case import (
     amounts,
     ancestors,
 )
+from schedspec.lab.reduce.feature import quotable, thens_of, title_of
 from schedspec.lab.reduce.play import play
 from schedspec.lab.reduce.reduce import reduce_part
+from schedspec.lab.reduce.shrink import variants
 from schedspec.lab.reduce.signature import EvictedFate, WaitingFate, of_eviction, of_wait, preemptor_of, shows
-from schedspec.lab.reduce.thens import quotable, thens_of, title_of
 
 POLICIES = {
     it.stem: it.read_text("utf-8")

@@ -10,9 +10,8 @@ import pytest
 from schedspec.api.errors import HarnessError
 from schedspec.lab.plan.make import Model
 from schedspec.lab.twin import choose
-from schedspec.lab.twin.choose import Choice, OwnProgram
-from schedspec.lab.twin.decide import kueue_policy
-from schedspec.schedulers.kueue import policy as policies
+from schedspec.lab.twin.choose import Choice, OwnProgram, kueue_policy
+from schedspec.schedulers.kueue import quota as policies
 from schedspec.virtual.state import ForeignStateError, State, StateError
 from tests.schedspec.lab.twin.test_objects import TABLE
 from tests.support.core.states import state_of
