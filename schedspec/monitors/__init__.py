@@ -58,11 +58,5 @@ def judged(ledger: Ledger, off: Sequence[str] = ()) -> Ledger:
 
 
 def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
-    """Return the violations in a history, in the order in which they happened.
-
-    Args:
-        versions: Every version of every object in the history.
-        rules: The plugins, switches and arguments of the policy in force.
-        off: Names of monitors to skip.
-    """
+    """Return the violations in a history, in the order in which they happened."""
     return feed(judged(Ledger(rules), off), versions).close()

@@ -71,7 +71,6 @@ class Ledger:
     """The state of a cluster and its sums.
 
     Args:
-        rules: The policy in force.
         shown: Returns a pod's version as the API server shows it.
         burst: Maximum seconds between acts of one decision; 0 for a simulated load, in which a decision takes no time.
     """

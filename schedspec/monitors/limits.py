@@ -70,11 +70,8 @@ def left_by_guarantees(
 
     Dimensions without such a guarantee are absent.
 
-    Args:
-        total: The capacity of the cluster.
-        queues: All queues.
-        kin: The queue and its ancestors, the queue first.
-        is_tree: Whether queues form a tree; otherwise all other queues are siblings.
+    `kin`: the queue and its ancestors, the queue first. `is_tree`: whether queues form a tree; otherwise all other
+    queues are siblings.
     """
     above = {"", ROOT, *kin[1:]}
     kept = amounts.total(
@@ -145,9 +142,7 @@ class UnusedGuarantees:
     def beside(self, line: Sequence[str], dimension: str) -> dict[str, Decimal]:
         """Return the unused guarantees beside a queue and its ancestors, up to one that uses its own guarantee.
 
-        Args:
-            line: The queue and its ancestors, the queue first.
-            dimension: The resource.
+        `line`: the queue and its ancestors, the queue first.
         """
         found: dict[str, Decimal] = {}
         for name in line:

@@ -177,11 +177,7 @@ class Observed(NamedTuple):
 def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> Observed:
     """Return what versions show, by the rules of the policy in force.
 
-    Args:
-        versions: All versions, in the order of their arrival.
-        rules: The policy.
-        clock: Converts a time of a version to the record's.
-        cleanup: Later versions show no decision of the scheduler.
+    `clock`: converts a time of a version to the record's. `cleanup`: later versions show no decision of the scheduler.
     """
     lived = [version for version in versions if version.at < cleanup]
     queues, ledger = Queues(versions), Ledger(rules)

@@ -152,11 +152,8 @@ def render(
 ) -> str:
     """Return the page. Pure: the same records make the same page.
 
-    Args:
-        records: The scenarios that ran.
-        views: Further pages.
-        skipped: The scenarios that were collected but did not run.
-        opens_on: The anchor of the view on which the page opens; empty for the overview.
+    `skipped`: the scenarios that were collected but did not run. `opens_on`: the anchor of the view on which the page
+    opens; empty for the overview.
     """
     report = Report(records, skipped)
     return template("report.html.j2").render(report=report, views=views, start=opens_on)

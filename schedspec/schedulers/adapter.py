@@ -236,10 +236,7 @@ class Adapter:
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         """Check before the cluster boots that the scheduler's programs are present or can be built.
 
-        Args:
-            settings: Settings of the cluster; its kind is known.
-            folder: The user's folder (`--scheduler-binaries`), if any.
-            progress: Receives a line of progress.
+        `folder`: the user's folder (`--scheduler-binaries`), if any.
 
         Raises:
             AdapterError: programs are missing; the text names them, the place and what to do next.
@@ -271,10 +268,7 @@ class Adapter:
 
         They are applied when the scenario opens and after each change of its policy, its queues or its nodes.
 
-        Args:
-            queues: The scenario's queues, as its tables describe them.
-            nodes: The scenario's nodes.
-            policy: The policy in force.
+        `queues`: the scenario's queues, as its tables describe them.
         """
         del queues, nodes, policy
         return ()
@@ -287,11 +281,7 @@ class Adapter:
         """
 
     def unmarked_eviction(self, uid: str) -> dict[str, Any] | None:
-        """Return a condition for a pod that the scheduler evicts without a mark; None for other pods.
-
-        Args:
-            uid: The uid of a pod that is being deleted.
-        """
+        """Return a condition for a pod that the scheduler evicts without a mark; None for other pods."""
         del uid
         return None
 
@@ -308,9 +298,6 @@ class Adapter:
         """Return the folder of the definitions by which manifests are judged before a cluster runs.
 
         Nothing is built or downloaded.
-
-        Args:
-            programs: The user's folder with the scheduler's programs (`--scheduler-binaries`), if any.
 
         Returns:
             None if this machine does not have them.

@@ -25,7 +25,6 @@ class Daemon:
     """A program. Not thread-safe.
 
     Args:
-        title: Name in messages.
         readable: Formats a line of the log for users.
     """
 
@@ -104,8 +103,6 @@ class Programs(Scheduler):
     """A scheduler whose programs run beside the cluster. A new policy restarts the first program.
 
     Args:
-        site: Where they run.
-        programs: Paths by name.
         logs: File names of the logs, by the names of the programs that run; the first program decides.
     """
 

@@ -25,9 +25,6 @@ class Pods:
     """The pods of one namespace.
 
     Args:
-        api: The API server.
-        namespace: Namespace of the pods.
-        title: Name of the scheduler in messages.
         readable: Formats a line of a log for users.
     """
 
@@ -117,14 +114,7 @@ def tag_of(image: str) -> str:
 
 
 class Deployed:
-    """One Deployment. Not thread-safe.
-
-    Args:
-        api: The API server.
-        place: Where the scheduler runs.
-        title: Name of the scheduler in messages.
-        scale: Factor for every timeout.
-    """
+    """One Deployment. Not thread-safe."""
 
     def __init__(self, api: Api, place: DeploymentPlace, title: str, scale: float) -> None:
         self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)

@@ -50,14 +50,7 @@ class Images:
 
 
 class FromImages:
-    """The Deployments of one scheduler.
-
-    Args:
-        site: Where the scheduler runs.
-        place: Namespace and configuration of the scheduler.
-        parts: Its programs.
-        images: Its images.
-    """
+    """The Deployments of one scheduler."""
 
     def __init__(self, site: Site, place: DeploymentPlace, parts: Sequence[ImageProgram], images: Images) -> None:
         self._site, self._place, self._parts, self._images = site, place, parts, images

@@ -120,17 +120,7 @@ class SchedulerInCluster(Scheduler):
         progress: Callable[[str], None],
         scale: float = 1.0,
     ) -> None:
-        """Prepare a deployment.
-
-        Args:
-            folder: Folder of this run.
-            api: The API server.
-            kubeconfig: Kubeconfig of the cluster.
-            load: Loads an image into the nodes.
-            programs: The user's folder with kubectl, if any.
-            progress: Receives a line for each step.
-            scale: Factor for every timeout.
-        """
+        """Prepare a deployment; `load` loads an image into the nodes, `programs` is the user's folder with kubectl."""
         self._folder = folder
         self._load, self._programs, self._progress = load, programs, progress
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale

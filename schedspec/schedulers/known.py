@@ -92,12 +92,8 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str, configuration: str = "") -> bool:
         """Whether the entry is about this scenario with this version of Kubernetes and this configuration.
 
-        Args:
-            path: The feature.
-            scenario: The title of the scenario.
-            row: Its row of examples.
-            version: Minor version of Kubernetes; empty if unknown.
-            configuration: The scheduler's configuration; empty for the usual one.
+        `version`: minor version of Kubernetes; empty if unknown. `configuration`: the scheduler's configuration; empty
+        for the usual one.
         """
         return (
             path.as_posix().endswith(f"/{self.feature}")

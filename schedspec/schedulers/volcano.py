@@ -58,7 +58,6 @@ class DeployedVolcano(Scheduler):
     scenarios, the selector must be `schedspec.dev/world:true`.
 
     Args:
-        site: Where it runs.
         images: The images that the run deploys; None if Volcano is installed.
     """
 

@@ -28,11 +28,7 @@ _MAX_EARLY, _MAX_LATE = 6, 4
 def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[CasePriorityClass, ...]) -> Case:
     """Draw a case under a policy whose actions evict pods for waiting jobs.
 
-    Args:
-        random: The source of the draw.
-        policy: The text of the policy.
-        space: The dimensions that nodes have and pods request.
-        classes: The priority classes, or none.
+    `space`: the dimensions that nodes have and pods request.
     """
     actions, plugin = policy_of(policy).actions, policy_of(policy).plugin("capacity")
     by_priority = "preempt" in actions and bool(classes) and ("reclaim" not in actions or random.random() < 0.5)

@@ -57,9 +57,7 @@ class Judged:
 def judge(case: Case, worlds: Worlds | None = None) -> Judged:
     """Play a case; return its findings and the situations that it reaches.
 
-    Args:
-        case: The case.
-        worlds: The variants that are played beside the case; by default all.
+    `worlds`: the variants that are played beside the case; by default all.
     """
     events: Events = []
     try:

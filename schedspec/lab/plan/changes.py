@@ -218,13 +218,9 @@ def find_worlds(
 ) -> Worlds:
     """Find the changes.
 
-    Args:
-        state: The cluster.
-        now: The files as they are; None: the cluster itself.
-        proposed: The files as proposed.
-        policy_path: The policy file on both sides, if several could be meant.
-        crds: The folder of Kueue's definitions, if Kueue decides.
-        policies: What the scheduler does with policy files.
+    `now`: the files as they are; None: the cluster itself. `policy_path`: the policy file on both sides, if several
+    could be meant. `crds`: the folder of Kueue's definitions, if Kueue decides. `policies`: what the scheduler does
+    with policy files.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.

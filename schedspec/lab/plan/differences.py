@@ -154,11 +154,7 @@ def changed_objects(
 ) -> tuple[dict[str, dict[str, Object]], list[str], list[str]]:
     """Return Kueue's objects with the changes of the files, the changes in words, and notes.
 
-    Args:
-        state: The cluster.
-        before: The objects of the files as they are; None: the cluster itself.
-        after: The objects of the files as proposed.
-        definitions: Kueue's definitions, whose defaults complete both sides.
+    `before`: the objects of the files as they are; None: the cluster itself.
     """
     others = {kind: {**found} for kind, found in state.others.items()}
     changes, notes = [], []

@@ -123,9 +123,7 @@ def our_model(state: State) -> Model:
 def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) -> Plan:
     """Compute the effects of a change at once and over the load.
 
-    Args:
-        request: The state, the change and the options.
-        choose: Returns who decides at once on a state. Over the load, our own scheduler decides.
+    `choose`: returns who decides at once on a state. Over the load, our own scheduler decides.
 
     Raises:
         StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.

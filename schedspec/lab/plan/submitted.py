@@ -37,10 +37,7 @@ _QUEUE_NAME, _CLASS = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-clas
 def add_submitted(state: State, path: Path, definitions: Path | None = None) -> list[str]:
     """Add the work of a file to a state, and return the keys of its jobs.
 
-    Args:
-        state: The cluster, which the work is added to.
-        path: The file with the work.
-        definitions: The folder of Kueue's definitions, if Kueue decides.
+    `definitions`: the folder of Kueue's definitions, if Kueue decides.
 
     Raises:
         ChangeError: the file cannot be read, or something in it is not work that can be submitted.

@@ -55,7 +55,6 @@ class VersionReader:
     """Reads inputs, and passes versions to a listener.
 
     Args:
-        listener: Reads the versions.
         adapter: The scheduler of the cluster; None: the one whose objects the recording has.
         policy: The policy in force; None: that of the recording.
     """

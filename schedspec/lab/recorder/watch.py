@@ -83,11 +83,8 @@ class Recorder:
 
     Args:
         client: A client that only reads.
-        writer: The recording.
-        clock: Returns seconds since 1970.
         redacted: Returns an input with replaced names, or None.
         policy: The policy, if no ConfigMap of the cluster has it.
-        sink: Receives every input, with its time.
     """
 
     def __init__(

@@ -119,10 +119,7 @@ def problem_of(feature: Path, site: Site = Site()) -> str:
 def unbroken(feature: Path, monitor: str, site: Site = Site()) -> str:
     """Return why a feature shows no fault; empty if it shows one.
 
-    Args:
-        feature: The file.
-        monitor: The monitor that has to find something; empty if any failure will do.
-        site: Where the feature runs.
+    `monitor`: the monitor that has to find something; empty if any failure will do.
     """
     problems: list[str] = []
 

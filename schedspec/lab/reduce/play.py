@@ -217,11 +217,8 @@ def play(
 ) -> Story:
     """Play a case.
 
-    Args:
-        case: The case.
-        stop: Whether the play ends at this eviction.
-        listener: Receives every input of the core and every outcome, in order.
-        gap: Seconds between the jobs of one step: writes take time in a live cluster.
+    `stop`: whether the play ends at this eviction. `listener`: receives every input of the core and every outcome, in
+    order. `gap`: seconds between the jobs of one step: writes take time in a live cluster.
 
     Raises:
         PolicyError: the policy cannot be read.

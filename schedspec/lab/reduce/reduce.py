@@ -105,11 +105,8 @@ class ReductionInput:
 def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident in a state file or a recording.
 
-    Args:
-        path: The file or folder.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
-        policy: The text of the policy in force; empty: the policy of the state.
-        known: Policies and budget.
+    `because`: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`. `policy`:
+    the text of the policy in force; empty: the policy of the state.
 
     Raises:
         StateError, IncidentError, PolicyError: the text says what to do next.
@@ -163,12 +160,6 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Reduc
 
 def reduce_state(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident that follows from a state.
-
-    Args:
-        state: The state.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
-        policy: The text of the policy in force.
-        known: Policies and budget.
 
     Raises:
         IncidentError: the state does not contain the incident or lead to it.

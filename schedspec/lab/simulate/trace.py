@@ -105,12 +105,8 @@ def read_trace(
 ) -> Trace:
     """Read a trace.
 
-    Args:
-        path: The CSV file; `.gz` is decompressed.
-        mapping: Field → column; see `columns.FIELDS`.
-        resource: The resource name of cards.
-        skip_bad: Leave out and count bad rows instead of raising the first.
-        queues: The queues that exist; None if the trace defines them.
+    `mapping`: field → column; see `columns.FIELDS`. `skip_bad`: leave out and count bad rows instead of raising the
+    first. `queues`: the queues that exist; None if the trace defines them.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or has no job.

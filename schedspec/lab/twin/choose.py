@@ -41,12 +41,7 @@ _BYTES_PER_POD = 60_000
 def decide(request: Request, worlds: Worlds, old: Twin, new: Twin, runs: int) -> Decided:
     """Run each world `runs` times; two worlds at once where the memory suffices.
 
-    Args:
-        request: The options of the plan.
-        worlds: The two worlds.
-        old: How the world as it is runs.
-        new: How the proposed world runs: another version of the scheduler, if the plan is of an upgrade.
-        runs: How often each world runs.
+    `new`: how the proposed world runs: another version of the scheduler, if the plan is of an upgrade.
 
     Raises:
         HarnessError, ClusterError: a world could not be made, or the scheduler ended.

@@ -198,12 +198,7 @@ def _taken(
 
     The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent.
 
-    Args:
-        pool: The cluster or an ancestor of the queue.
-        left: What is free there after the bind.
-        line: The queue and its ancestors, the queue first.
-        requested: The dimensions.
-        unused: The unused guarantees.
+    `pool`: the cluster or an ancestor of the queue. `left`: what is free there after the bind.
     """
     for dimension in (name for name in requested if name in left):
         others = unused.beside(line[: line.index(pool)] if pool else line, dimension)

@@ -239,10 +239,7 @@ def state_over_time(
 ) -> State:
     """Return the state of a recorded cluster at a time, or at the end of its recording.
 
-    Args:
-        folder: The recording.
-        at: The time.
-        before: The state ends right before the first input at this time for which this is true.
+    `before`: the state ends right before the first input at this time for which this is true.
 
     Raises:
         StateError: the recording cannot be read, or does not cover the time.

@@ -38,10 +38,7 @@ class Changes:
     def steps(self, start: float, most: int, span: float) -> Steps:
         """Return the amount over time, in seconds after `start`.
 
-        Args:
-            start: The origin of times.
-            most: With more changes than this, times are rounded up to multiples of `span / most`.
-            span: The length of the run in seconds.
+        `most`: with more changes than this, times are rounded up to multiples of `span / most`.
         """
         times, amounts = np.array(self._times) - start, np.array(self._amounts)
         times = np.round(times, 3)
@@ -190,10 +187,7 @@ SAMPLED = ("deserved", "guarantee", "capability", "requested")
 def read(path: Path, title: str, *, keeps_waits: bool = False) -> ResultWorld:
     """Read a result file.
 
-    Args:
-        path: The file that `simulate` wrote.
-        title: The world's name on the page.
-        keeps_waits: Whether to keep how long each job waited, for a comparison.
+    `keeps_waits`: whether to keep how long each job waited, for a comparison.
 
     Raises:
         ValueError: The file is not a result, or was cut off (InputError).
