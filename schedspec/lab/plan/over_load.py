@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from ...monitors import Rules
 from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.model import Policy
+from ...schedulers.pdeathsig import end_with_parent
 from ...virtual import Arrival, Settings
 from ...virtual.state import State
 from ..simulate import records
@@ -25,7 +27,6 @@ from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
 from .answer import JobChange, LoadFinding, OverLoad, QueueChange
-from .processes import process_pool
 
 MAX_CHANGED = 20
 _SAMPLES = 1000
@@ -55,7 +56,7 @@ def run_courses(courses: list[Course]) -> list[str]:
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
         return [_run(course) for course in courses]
-    with process_pool(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=end_with_parent) as pool:
         return list(pool.map(_run, courses))
 
 

@@ -1,7 +1,7 @@
 """Turn the outcomes of a simulation into records: one for each job, and samples of the queues.
 
 1. Every outcome updates the open record of its job; the record is written as soon as the job is over.
-2. Before time advances, `Integral` integrates what the queues held and were entitled to since the last instant.
+2. Before time advances, `Metrics` integrates what the queues held and were entitled to since the last instant.
 3. Memory is bounded by the jobs that are not over: reasons of one kind share one `Wait`.
 """
 
@@ -15,7 +15,7 @@ from ...scheduler.framework.decisions import QueueNumbers
 from ...scheduler.model import resources
 from ...scheduler.reasons import Refusal, render_refusal, render_victim
 from ...virtual import outcomes
-from .metrics import Integral, Metrics
+from .metrics import Metrics
 from .records import JobEviction, JobRecord, QueueSample, Sample, Wait
 
 EXAMPLES = 5
@@ -53,7 +53,6 @@ class Bookkeeping:
         self._unit = resources.unit_of(resource)
         self._sample, self._capacity = sample, capacity
         self._open: dict[str, _Open] = {}
-        self._integral = Integral(metrics)
         self._numbers: dict[str, QueueNumbers] = {}
         self._waiting: dict[str, int] = {}
         self._bucket = -math.inf
@@ -128,8 +127,7 @@ class Bookkeeping:
         )  # fmt: skip
         self._open[outcome.job] = _Open(record, each)
         self._waiting[outcome.queue] = self._waiting.get(outcome.queue, 0) + 1
-        self._integral.submit(outcome.queue, each, outcome.pods)
-        self._metrics.submitted(outcome.at)
+        self._metrics.submitted(outcome.at, outcome.queue, each, outcome.pods)
 
     def _started(self, job: _Open, outcome: outcomes.Started) -> None:
         record = job.record
@@ -153,7 +151,7 @@ class Bookkeeping:
             record.held.append((job.since, at, job.held))
             record.card_seconds_used += job.held * (at - job.since)
         job.held, job.since = job.held + cards, at
-        self._integral.hold(record.queue, cards)
+        self._metrics.hold(record.queue, cards)
 
     def _ended(self, job: _Open, outcome: outcomes.Ended) -> None:
         record = job.record
@@ -210,7 +208,7 @@ class Bookkeeping:
     def _instant_is_over(self, now: float) -> None:
         """Account for the time from the last instant to `now`."""
         if self._at > -math.inf:
-            self._integral.integrate(self._entitlements(), now - self._at)
+            self._metrics.integrate(self._entitlements(), now - self._at)
             bucket = now // self._sample
             if bucket > self._bucket:
                 self._emit_sample()
@@ -232,7 +230,7 @@ class Bookkeeping:
         for queue, numbers in self._numbers.items():
             limit = numbers.capability.get(name)
             queues[queue] = QueueSample(
-                self._integral.held.get(queue, 0.0),
+                self._metrics.held.get(queue, 0.0),
                 numbers.deserved.get(name, 0) / unit,
                 numbers.guarantee.get(name, 0) / unit,
                 None if limit is None else min(limit / unit, self._capacity),

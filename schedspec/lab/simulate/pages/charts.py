@@ -60,7 +60,7 @@ class Drawn:
     paths: Sequence[tuple[str, str, str]]
     """CSS class, `d` and label."""
     x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +161,11 @@ def moment(at: float, start: float, step: float = 1.0) -> str:
     return date.strftime("%m-%d" if step >= 86400 else "%m-%d %H:%M" if step >= 60 else "%H:%M:%S")
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """The share of jobs that started within a wait, by queue; the axis of waits is logarithmic."""
+def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], longest: float) -> Drawn:
+    """Draw the share of jobs that started within a wait, by queue, over the logarithm of waits.
 
-    paths: Sequence[tuple[str, str, str]]
-    x_ticks: Sequence[tuple[float, str]]
-
-
-def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], longest: float) -> Distribution:
-    """Draw the waits of queues and of all jobs. Of two worlds, the first is dashed."""
+    Of two worlds, the first is dashed.
+    """
     paths = []
     for world in worlds:
         was, title = (" was", f", {world.title}") if world is not worlds[-1] else ("", "")
@@ -183,7 +178,7 @@ def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], long
         ]
     ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
     spaced = [tick for index, tick in enumerate(ticks) if not index or tick[0] - ticks[index - 1][0] > 0.04]
-    return Distribution(paths, spaced)
+    return Drawn(paths, spaced)
 
 
 def _cumulated(world: ResultWorld, names: Sequence[str], longest: float) -> str:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ....report import files, html
 from ..against import verdict
 from . import metrics
-from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
+from .charts import FIRST_DATE, Area, Chart, Drawn, Line, distribution, moment
 from .world import SERIES, WORST, ResultWorld, Steps
 
 _QUEUES = 40
@@ -49,7 +49,7 @@ class Page:
     colours: Mapping[str, int]
     """Queue → the number of its colour."""
     charts: Sequence[tuple[Chart, Drawn]]
-    waits: Distribution
+    waits: Drawn
     hidden: int
     """The number of queues without a chart."""
     rounded: float
