@@ -46,11 +46,7 @@ def compare(before: Iterable[RunResults], after: Iterable[RunResults]) -> list[D
 
 def lines(found: list[Difference]) -> Iterator[str]:
     for difference in found:
-        change = (
-            f"{difference.before} → {difference.after}"
-            if difference.before and difference.after
-            else difference.before or difference.after
-        )
+        change = " → ".join(filter(None, (difference.before, difference.after)))
         yield f"{_WORDS[difference.kind]}: {difference.feature}: {difference.scenario}: {change}"
     if not found:
         yield "no difference: the same verdicts, evictions and times"

@@ -114,16 +114,9 @@ def _inferred(later: Sequence[Act], act: Act, queues: Queues, clock: Clock) -> A
         if other.eviction is not None or other.node != act.node or other.at - act.at > _SOON:
             continue
         if not mine or view.group_of(other.pod) != mine:
-            queue = queues.of(other.pod)
-            return _act(
-                act,
-                queues,
-                clock,
-                preemptor=str(other.pod["metadata"]["name"]),
-                preemptor_uid=other.uid,
-                preemptor_queue=queue,
-                inferred=True,
-            )
+            name, queue = str(other.pod["metadata"]["name"]), queues.of(other.pod)
+            named = {"preemptor": name, "preemptor_uid": other.uid, "preemptor_queue": queue}
+            return _act(act, queues, clock, **named, inferred=True)
     return _act(act, queues, clock, inferred=True)
 
 

@@ -173,16 +173,8 @@ def _finished(case: str, step: str, verdict: str, seconds: float, at: float, *, 
 def _picture(record: ScenarioRecord, case: str, step: str) -> Iterator[Message]:
     picture = html.picture(record)
     if len(picture) <= _MAX:
-        yield {
-            "attachment": {
-                "body": picture,
-                "contentEncoding": "IDENTITY",
-                "mediaType": "image/svg+xml",
-                "fileName": f"{record.anchor}.svg",
-                "testCaseStartedId": case,
-                "testStepId": step,
-            }
-        }
+        of = {"contentEncoding": "IDENTITY", "mediaType": "image/svg+xml", "fileName": f"{record.anchor}.svg"}
+        yield {"attachment": {"body": picture, **of, "testCaseStartedId": case, "testStepId": step}}
 
 
 def _time(seconds: float) -> Message:

@@ -29,7 +29,7 @@ from ..observe.history import History, Object, View
 from ..scenario.run import ScenarioRun, SentenceRun
 from ..terminal import short_path
 from . import files
-from .record import UID
+from .record import UID, title_of
 
 LINES = 60
 RECORDING = "recording"
@@ -155,8 +155,7 @@ def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     # a condition's message in what was seen may have line breaks: they begin no rows
     rows = str(problem).split("\n", 1) if isinstance(problem, Unmet) else str(problem).splitlines()
     yield from (f"  {row}" for row in rows)
-    first = (running.policy.splitlines() or [""])[0]
-    title = first.removeprefix("#").strip() if first.startswith("#") else ""
+    title = title_of(running.policy)
     yield f"  scenario: {running.name} (namespace {running.history.namespace if running.history else '-'})"
     if running.policy:
         yield f"  policy: {running.policy_name}{f' ({title})' if title else ''}"

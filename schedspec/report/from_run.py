@@ -98,16 +98,10 @@ class _Moments:
 
 def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> QueueMoment:
     spec, status = queue.get("spec") or {}, queue.get("status") or {}
-    return QueueMoment(
-        at,
-        name,
-        quantities(held),
-        parsed(status.get("deserved") or spec.get("deserved")),
-        parsed(spec.get("capability")),
-        parsed((spec.get("guarantee") or {}).get("resource")),
-        {model: plain(amount) for model, amount in card_quota(queue).items()},
-        str(spec.get("parent") or ""),
-    )
+    share, kept = status.get("deserved") or spec.get("deserved"), (spec.get("guarantee") or {}).get("resource")
+    deserved, capability, guarantee = (parsed(part) for part in (share, spec.get("capability"), kept))
+    cards, parent = {model: plain(amount) for model, amount in card_quota(queue).items()}, str(spec.get("parent") or "")
+    return QueueMoment(at, name, quantities(held), deserved, capability, guarantee, cards, parent)
 
 
 _WHOLE = 600
@@ -242,17 +236,9 @@ def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Ite
 
 
 def _sentence(sentence: SentenceRun, began: float, seconds: float, verdict: str) -> Sentence:
-    return Sentence(
-        sentence.keyword.strip(),
-        sentence.text,
-        sentence.line,
-        began,
-        seconds,
-        verdict,
-        sentence.background,
-        sentence.table,
-        sentence.doc,
-    )
+    times = began, seconds, verdict
+    under = sentence.background, sentence.table, sentence.doc
+    return Sentence(sentence.keyword.strip(), sentence.text, sentence.line, *times, *under)
 
 
 def _failure(running: ScenarioRun) -> Failure | None:

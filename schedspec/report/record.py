@@ -294,6 +294,12 @@ def slug(text: str) -> str:
     return f"{plain}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}".strip("-")
 
 
+def title_of(policy: str) -> str:
+    """Return a policy's first comment, which states its purpose."""
+    first = policy.partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
 def digest(policy: str) -> str:
     """Return a checksum of a policy, which is equal for records of the same policy."""
     return hashlib.sha256(policy.encode()).hexdigest()

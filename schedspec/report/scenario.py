@@ -200,14 +200,8 @@ class Scenario:
     def text(self) -> str:
         """The text that the search matches."""
         record = self.record
-        words = [
-            record.feature,
-            record.rule,
-            record.title,
-            record.feature_file,
-            *record.tags,
-            *(f"evicted {act.pod}" for act in self.evictions[:50]),
-        ]
+        words = [record.feature, record.rule, record.title, record.feature_file, *record.tags]
+        words += [f"evicted {act.pod}" for act in self.evictions[:50]]
         words += [sentence.text for sentence in record.sentences]
         return " ".join(words).lower()
 
