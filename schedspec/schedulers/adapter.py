@@ -10,12 +10,15 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+import yaml
 
 from .. import distribution
 from ..api.capabilities import Capability
 from ..api.client import Api
-from ..api.errors import HarnessError, RejectedError
+from ..api.errors import HarnessError, PolicyRefusedError, RejectedError
 from ..api.marks import USUAL, Marks
 from ..clusters import Cluster, Settings
 from . import programs_folder
@@ -29,6 +32,14 @@ class UnsuitableClusterError(AdapterError):
     """The scheduler is available, but this cluster lacks something that it needs. Scenarios are skipped, not failed."""
 
 
+OF_OTHERS: Mapping[Capability, str] = {
+    Capability.COMMANDS: "it has no Commands",
+    Capability.POD_NAMES: "Kubernetes names the pods of a Job",
+    Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
+    Capability.PYTORCHJOBS: "no training operator is installed",
+    Capability.REASONS: "its reasons have other texts",
+}
+"""Capabilities that schedulers with another API than Volcano's lack."""
 VOLCANO, KUBERNETES = "volcano", "kubernetes"
 """The APIs for gangs: scheduling.volcano.sh and scheduling.k8s.io."""
 
@@ -87,6 +98,17 @@ class Scheduler:
         """Return the last lines of the log; none without one."""
         del count
         return ()
+
+
+_Policy = TypeVar("_Policy", bound=msgspec.Struct)
+
+
+def read_policy(text: str, policy: type[_Policy], scheduler: str) -> _Policy:
+    """Return the policy of another scheduler in a file. Raises PolicyRefusedError."""
+    try:
+        return msgspec.convert(yaml.safe_load(text) or {}, policy)
+    except (msgspec.ValidationError, yaml.YAMLError) as problem:
+        raise PolicyRefusedError(f"this is not a policy of {scheduler}:\n  {problem}", str(problem)) from None
 
 
 def sha256(policy: str) -> str:

@@ -23,14 +23,13 @@ from ...api.errors import PolicyRefusedError, SchedulerDiedError
 from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
-from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
-from ...clusters.protocol import BinaryError, Settings
+from ...clusters.protocol import Settings
 from .. import programs_folder
-from ..adapter import AdapterError, Scheduler, Site, UnsuitableClusterError, sha256
+from ..adapter import OF_OTHERS, Scheduler, Site, UnsuitableClusterError, sha256
 from ..deployed import DeploymentPlace, tag_of
 from ..from_images import Images
-from ..installable import Installable
+from ..installable import Installable, definitions_of
 from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
 from .processes import SECRET_NAME, KueueProcess, Manager
@@ -123,8 +122,8 @@ class Kueue(Installable):
     templates: ClassVar[str] = "kueue"
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
+        **OF_OTHERS,
         Capability.POLICY_FILES: "its policy is a configuration and preemption settings of its own",
-        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
         Capability.ACTIONS: "its cycle has no steps that a policy could leave out",
         Capability.CARDS: "this adapter makes one flavor, not one for each model of card",
         Capability.QUEUE_PRIORITY: "a ClusterQueue has no priority",
@@ -132,14 +131,10 @@ class Kueue(Installable):
         Capability.VALIDATION: "its webhooks are not installed",
         Capability.JOB_TASKS: "a Job has pods of one kind",
         Capability.JOB_POLICIES: "a Job has no policies on events",
-        Capability.COMMANDS: "it has no Commands",
-        Capability.PYTORCHJOBS: "no training operator is installed",
         Capability.PHASES: "Workloads have conditions, no phases",
-        Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "the status of a ClusterQueue has no deserved amounts",
         Capability.SPARE_PODS: "a Workload is admitted and evicted as a whole",
         Capability.GROWTH: "an admitted Workload does not grow",
-        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
         Capability.PARTITIONS: "this adapter divides no podset into slices",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.CLASS_SETTINGS: "a WorkloadPriorityClass has a value only",
@@ -225,12 +220,7 @@ class Kueue(Installable):
 
     def source(self, folder: Path | None) -> Path:
         """Return the folder of Kueue's definitions: the user's, or the pinned version's. Raises AdapterError."""
-        if folder is not None and (folder / "crds").is_dir():
-            return folder / "crds"
-        try:
-            return definitions(program(PROGRAM, version=self.wanted), DEFINITIONS)
-        except BinaryError as problem:
-            raise AdapterError(f"Kueue's definitions: {problem}; or put them into crds/ of that folder") from problem
+        return definitions_of(folder, program(PROGRAM, version=self.wanted), DEFINITIONS, "Kueue")
 
 
 def converted(definition: dict[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,10 @@ from decimal import Decimal
 from typing import Any, Final, Literal
 
 import msgspec
-import yaml
 from kubernetes.utils.quantity import parse_quantity
 
-from ...api.errors import PolicyRefusedError
 from ...api.kinds import KUEUE_DEFAULT, LEVELS, WORLD
+from ..adapter import read_policy
 
 
 class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,10 +78,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def read(text: str) -> KueuePolicy:
-    try:
-        return msgspec.convert(yaml.safe_load(text) or {}, KueuePolicy)
-    except (msgspec.ValidationError, yaml.YAMLError) as problem:
-        raise PolicyRefusedError(f"this is not a policy of Kueue:\n  {problem}", str(problem)) from None
+    return read_policy(text, KueuePolicy, "Kueue")
 
 
 Object = dict[str, Any]
