@@ -17,20 +17,3 @@ from .policies import is_refused
 from .promises import PROMISES, Promise, Worlds, alive_jobs, broken_promises, error_of
 from .reach import SPACE, reach_of
 from .vocabulary import EVERYTHING, Vocabulary
-
-__all__ = [
-    "EVERYTHING",
-    "PROMISES",
-    "SPACE",
-    "Draw",
-    "Promise",
-    "Vocabulary",
-    "Worlds",
-    "alive_jobs",
-    "broken_promises",
-    "error_of",
-    "generate",
-    "is_refused",
-    "owed_jobs",
-    "reach_of",
-]

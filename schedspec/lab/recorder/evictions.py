@@ -23,6 +23,7 @@ from ...report.objects import Queues
 from ...scheduler.inputs import Gap
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
+from ...scheduler.reasons.text import count
 from ...schedulers import Adapter
 
 NEXT = 60.0
@@ -245,13 +246,11 @@ def between(evictions: Sequence[Eviction], since: float, until: float) -> list[s
         who = f"{first.preemptor_job}{_of(first.preemptor_queue)}" if preemptor else "an unknown preemptor"
         inferred = ", inferred" if preemptor and all(one.is_inferred for one in found) else ""
         back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
-        also = f"; in return, {_pods(back)} the other way round" if back else ""
-        lines.append(f"{first.time} {_pods(len(found))} of {first.job}{_of(first.queue)} for {who}{inferred}{also}")
+        also = f"; in return, {count(back, 'pod')} the other way round" if back else ""
+        lines.append(
+            f"{first.time} {count(len(found), 'pod')} of {first.job}{_of(first.queue)} for {who}{inferred}{also}"
+        )
     return [*map(one_line, lines)]
-
-
-def _pods(number: int) -> str:
-    return f"{number} pod{'s' * (number != 1)}"
 
 
 def _of(queue: str) -> str:
@@ -260,7 +259,7 @@ def _of(queue: str) -> str:
 
 def _sentence(last: Eviction, beside: int) -> str:
     where = f" on {last.node}" if last.node else ""
-    together = f", together with {_pods(beside)}" if beside else ""
+    together = f", together with {count(beside, 'pod')}" if beside else ""
     said = f' The scheduler said: "{last.message}".' if last.message else " The scheduler published no reason."
     if not last.preemptor:
         return (
@@ -295,6 +294,5 @@ def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:
 def _pair(victim: str, preemptor: str, evictions: Sequence[Eviction]) -> str:
     lost = sum(one.job == victim and one.preemptor_job == preemptor for one in evictions)
     won = sum(one.job == preemptor and one.preemptor_job == victim for one in evictions)
-    return (
-        f"In this recording, {victim} lost {_pods(lost)} to {preemptor}, and {preemptor} lost {_pods(won)} to {victim}."
-    )
+    lost_pods, won_pods = (count(number, "pod") for number in (lost, won))
+    return f"In this recording, {victim} lost {lost_pods} to {preemptor}, and {preemptor} lost {won_pods} to {victim}."

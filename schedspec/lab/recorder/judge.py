@@ -133,19 +133,8 @@ class Judge:
             return
         job = self._ledger.jobs.get(found.job)
         queue, moment = job.queue if job is not None else "", timestamp(found.time)
-        self._found(
-            Finding(
-                round(found.time, 3),
-                moment,
-                found.monitor,
-                about,
-                found.text,
-                found.job,
-                queue,
-                found.action,
-                found.reason,
-            )
-        )
+        act = found.job, queue, found.action, found.reason
+        self._found(Finding(round(found.time, 3), moment, found.monitor, about, found.text, *act))
 
 
 class _Pairs:

@@ -161,12 +161,12 @@ class Recorder:
             path = f"/apis/{followed.resource.group}/{version}"
             try:
                 answer = await self._client.http.request("GET", path)
-                kinds = msgspec.json.decode(answer.body, type=_Kinds)
+                kinds = msgspec.json.decode(answer.body, type=dict[str, Any]).get("resources", ())
             except NotFound:
                 continue
             except (KubeError, msgspec.DecodeError):
                 return ""
-            if any(each.name == followed.resource.plural for each in kinds.resources):
+            if any(each["name"] == followed.resource.plural for each in kinds):
                 return version
         feed.is_sought = True
         return ""
@@ -329,11 +329,3 @@ class Recorder:
             self._write(Gap(feed.id, round(feed.heard, 3), round(now, 3), why, is_new_list))
         feed.trouble = ""
         feed.heard, feed.lists, feed.events = now, reflector.lists, reflector.events
-
-
-class _Kind(msgspec.Struct):
-    name: str = ""
-
-
-class _Kinds(msgspec.Struct):
-    resources: list[_Kind] = []

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -113,41 +113,37 @@ def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput
     """
     name, kind = _parse(because)
     if segments_over_time(path):
-        return _reduce_recorded(path, because, policy, known)
+        silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
+        return _reduce_first(path, _recorded_states(path, name, kind, policy), because, policy, known, silent=silent)
     if kind == BROKEN and is_recording(path):
-        return _reduce_broken(path, because, name, policy, known)
+        silent = f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time"
+        states = (state_before(path, at_moment(moment)) for moment in known.moments(path, name))
+        return _reduce_first(path, states, because, policy, known, silent=silent)
     return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
 
 
-def _reduce_broken(path: Path, because: str, name: str, policy: str, known: ReductionInput) -> Reduced:
-    """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
-    silent = IncidentError(f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time")
-    for moment in islice(known.moments(path, name), _MAX_MOMENTS):
-        try:
-            return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
-        except SilentError as error:
-            silent = error
-    raise silent
-
-
-def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
-    """Reduce an incident in the recording of a cluster, from the first moment whose state shows the incident again."""
-    name, kind = _parse(because)
-    states: Iterable[State]
+def _recorded_states(path: Path, name: str, kind: str, policy: str) -> Iterator[State]:
+    """Yield the states of a cluster's recording from which an incident may follow."""
     if kind == BROKEN:
         states = states_before_findings(path, name, policy)
-    elif kind == EVICTED:
-        states = states_before_evictions(path, name)
     else:
-        states = [read_state(path)]
-    silent: IncidentError = IncidentError(f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`")
+        states = states_before_evictions(path, name) if kind == EVICTED else iter([read_state(path)])
+    for state in states:
+        require_ours(state)
+        yield state
+
+
+def _reduce_first(
+    path: Path, states: Iterable[State], because: str, policy: str, known: ReductionInput, *, silent: str
+) -> Reduced:
+    """Reduce an incident in a recording, from the first state that shows it again; `silent`: there was no state."""
+    problem = IncidentError(silent)
     for state in islice(states, _MAX_MOMENTS):
         try:
-            require_ours(state)
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
-            silent = error
-    raise silent
+            problem = error
+    raise problem
 
 
 def _reduce_at(path: Path, state: State, because: str, policy: str, known: ReductionInput) -> Reduced:

@@ -29,6 +29,12 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return float(ordered[max(0, math.ceil(share * len(ordered)) - 1)])
 
 
+def scaled(seconds: float) -> tuple[float, str]:
+    """Return a duration in the largest unit of which it has at least two, and the unit."""
+    units = (("d", 86400), ("h", 3600), ("min", 60))
+    return next(((seconds / length, unit) for unit, length in units if abs(seconds) >= 2 * length), (seconds, "s"))
+
+
 def spread(values: Iterable[float]) -> dict[str, float]:
     """Return number, mean, p50, p95, p99 and maximum; only the number if there are no values."""
     ordered = sorted(values)

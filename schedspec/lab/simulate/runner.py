@@ -69,19 +69,13 @@ def run(
 
     Raises InputError if the result file cannot be written.
     """
+    make = partial(Simulation, policy, settings=settings, start=start, cluster=cluster)
     try:
         with out.open("wb") as file:
             return _run(
-                partial(Simulation, policy, settings=settings, start=start, cluster=cluster),
-                scene,
-                load,
-                header,
-                file=file,
-                until=until,
-                begin=begin or (lambda _: None),
-                monitors=monitors,
-                on_input=on_input,
-            )
+                make, scene, load, header,
+                file=file, until=until, begin=begin or (lambda _: None), monitors=monitors, on_input=on_input,
+            )  # fmt: skip
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}", "name another file with --out") from error
 

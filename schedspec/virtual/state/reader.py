@@ -12,8 +12,6 @@ from .listed import REMEDY, read_lists
 from .over_time import At, begin_of, read_recorded, segments_over_time, state_over_time
 from .state import ForeignStateError, State, StateError
 
-__all__ = ["At", "holds_load", "read_state", "require_ours"]
-
 _OF_KUEUE = "kueue.x-k8s.io/managed"
 """A label of every pod that Kueue admits."""
 _MAGIC = b"\x1f\x8b"

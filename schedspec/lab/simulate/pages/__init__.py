@@ -7,5 +7,3 @@
 
 from .page import Page, make, section, write
 from .world import ResultWorld, read
-
-__all__ = ["Page", "ResultWorld", "make", "read", "section", "write"]
