@@ -45,11 +45,7 @@ def kube_scheduling(kubeconfig: Path) -> Iterator[psutil.Process]:
 
 @contextlib.contextmanager
 def running(title: str, log: Path, command: Sequence[str | Path]) -> Iterator[psutil.Process]:
-    """Run a program; yield its process at once, before its caches are filled.
-
-    Raises:
-        SchedulerDiedError: the program ended before the block did.
-    """
+    """Run a program; yield its process at once, before its caches are filled. Raises SchedulerDiedError."""
     daemon = Daemon(title, log)
     daemon.launch(command)
     try:

@@ -71,19 +71,10 @@ class Scheduler:
         """Attach to a scheduler that another process started."""
 
     def check(self) -> None:
-        """Check that the scheduler runs.
-
-        Raises:
-            SchedulerDiedError: it ended.
-        """
+        """Check that the scheduler runs. Raises SchedulerDiedError: it ended."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force and return its sha256.
-
-        Raises:
-            PolicyRefusedError: the scheduler rejected the policy.
-            SchedulerDiedError: the scheduler ended.
-        """
+        """Put a policy into force and return its sha256. Raises PolicyRefusedError or SchedulerDiedError."""
         raise NotImplementedError
 
     def keep_recording(self, since: float, to: Path) -> bool:
@@ -240,11 +231,7 @@ class Adapter:
         raise NotImplementedError
 
     def scheduler(self, site: Site) -> Scheduler | None:
-        """Return the scheduler before its start, or None if one runs already.
-
-        Raises:
-            AdapterError: the scheduler is not available.
-        """
+        """Return the scheduler before its start, or None if one runs already. Raises AdapterError."""
         raise NotImplementedError
 
     def alone(self, site: Site) -> Scheduler | None:

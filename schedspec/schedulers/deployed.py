@@ -55,11 +55,7 @@ class Pods:
             self._api.call("PATCH", f"{self.path}/{name}", body=body, content_type=MERGE)
 
     def require_alive(self, pod: Object) -> None:
-        """Check that no container of the pod ended or can never start.
-
-        Raises:
-            SchedulerDiedError: a container did. The error has the last lines of the pod's log.
-        """
+        """Check that no container of the pod ended or can never start. Raises SchedulerDiedError."""
         name = pod["metadata"]["name"]
         for status in pod.get("status", {}).get("containerStatuses") or ():
             waits = (status.get("state", {}).get("waiting") or {}).get("reason", "")

@@ -72,11 +72,7 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
 
 
 def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
-    """Apply an overlay.
-
-    Raises:
-        HarnessError: kubectl failed; with its message.
-    """
+    """Apply an overlay. Raises HarnessError: kubectl failed; with its message."""
     command = [str(kubectl), "--kubeconfig", str(kubeconfig)]
     command += ["apply", "--server-side", "--force-conflicts", "-k", str(overlay)]
     done = subprocess_run.run(command, deadline=_APPLY_SECONDS)

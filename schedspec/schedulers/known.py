@@ -105,11 +105,7 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def read(path: Path) -> list[KnownDifference]:
-    """Return the entries of a file.
-
-    Raises:
-        HarnessError: the file is invalid; the text names the file and the field.
-    """
+    """Return the entries of a file. Raises HarnessError: the file is invalid; the text names the file and the field."""
     try:
         found = msgspec.convert(yaml.safe_load(path.read_text("utf-8")) or [], list[KnownDifference])
     except (msgspec.ValidationError, yaml.YAMLError) as problem:

@@ -83,11 +83,7 @@ def _is_pinned(minor: str) -> bool:
 
 
 def _minor(site: Site) -> str:
-    """Return the minor version of the cluster's Kubernetes.
-
-    Raises:
-        UnsuitableClusterError: no pinned kube-scheduler has this version.
-    """
+    """Return the minor version of the cluster's Kubernetes. Raises UnsuitableClusterError."""
     served = minor_of(site.cluster.facts().server_version)
     if not _is_pinned(served):
         raise UnsuitableClusterError(f"no kube-scheduler with gang scheduling is pinned for Kubernetes {served}")

@@ -116,11 +116,7 @@ class Command(Own):
     run_in_pods = Adapter.run_in_pods
 
     def __init__(self, text: str) -> None:
-        """Parse a command line.
-
-        Raises:
-            AdapterError: `text` is not a command that can be run.
-        """
+        """Parse a command line. Raises AdapterError: `text` is not a command that can be run."""
         super().__init__()
         try:
             self.command = shlex.split(text)

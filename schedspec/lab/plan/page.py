@@ -20,11 +20,7 @@ def write(plan: Plan, results: Mapping[str, Path], queues: Sequence[str], path: 
     """Write the page.
 
     `results`: the result file of each world, `now` and `proposed`; empty without a load. `queues`: a sentence for each
-    queue that holds another amount.
-
-    Raises:
-        OSError: the file cannot be written.
-        ValueError: a result was cut off.
+    queue that holds another amount. Raises OSError: the file cannot be written; ValueError: a result was cut off.
     """
     section = Markup()
     if results:

@@ -111,11 +111,7 @@ class Recorder:
         """Set after the first checkpoint."""
 
     async def run(self) -> None:
-        """Record until cancelled.
-
-        Raises:
-            FolderError: a state of the cluster does not fit into the recording.
-        """
+        """Record until cancelled. Raises FolderError: a state of the cluster does not fit into the recording."""
         async with asyncio.TaskGroup() as group:
             for feed in self._feeds:
                 group.create_task(self._follow(feed), name=feed.id)

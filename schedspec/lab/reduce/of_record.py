@@ -32,10 +32,7 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
     For an eviction, or a monitor's finding about a pod, the list has the state before the first eviction of the pod
     (of any pod, if that pod was not evicted); for a wait, it has the last state.
 
-    `folder`: the folder of a failed scenario's record.
-
-    Raises:
-        HarnessError: the record or its history cannot be read.
+    `folder`: the folder of a failed scenario's record. Raises HarnessError: the record or its history cannot be read.
     """
     record, words = _record(folder), because.split()
     about = words[1].rpartition("/")[2] if words[0] == "pod" else ""

@@ -218,10 +218,7 @@ def play(
     """Play a case.
 
     `stop`: whether the play ends at this eviction. `listener`: receives every input of the core and every outcome, in
-    order. `gap`: seconds between the jobs of one step: writes take time in a live cluster.
-
-    Raises:
-        PolicyError: the policy cannot be read.
+    order. `gap`: seconds between the jobs of one step: writes take time in a live cluster. Raises PolicyError.
     """
     return _Play(case, stop, listener, gap).run()
 

@@ -106,10 +106,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput
     """Reduce an incident in a state file or a recording.
 
     `because`: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`. `policy`:
-    the text of the policy in force; empty: the policy of the state.
-
-    Raises:
-        StateError, IncidentError, PolicyError: the text says what to do next.
+    the text of the policy in force; empty: the policy of the state. Raises StateError, IncidentError, PolicyError.
     """
     name, kind = _parse(because)
     if segments_over_time(path):

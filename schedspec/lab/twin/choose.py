@@ -65,11 +65,7 @@ def decide(request: Request, worlds: Worlds, old: Twin, new: Twin, runs: int) ->
 
 
 def _fits_twice(state: State) -> bool:
-    """Whether two worlds fit into the free memory.
-
-    Raises:
-        HarnessError: not even one fits.
-    """
+    """Whether two worlds fit into the free memory. Raises HarnessError: not even one fits."""
     free, needs = psutil.virtual_memory().available, _WORLD_BYTES + _BYTES_PER_POD * len(state.objects["Pod"])
     if free < needs:
         raise HarnessError(

@@ -103,12 +103,7 @@ class KaiProcesses(Programs):
 
 
 def _require_running(scheduler: Daemon) -> None:
-    """Check the log of a scheduler since its start.
-
-    Raises:
-        PolicyRefusedError: KAI rejected the policy.
-        NotReadyError: the first session has not ended yet.
-    """
+    """Check the log of a scheduler since its start. Raises PolicyRefusedError or NotReadyError."""
     log = scheduler.text()
     if refused := _REFUSED.search(log):
         raise PolicyRefusedError(f"KAI refused the policy:\n  {refused[0]}", refused[0])

@@ -128,11 +128,7 @@ def configured(policy: KueuePolicy, version: str, webhook: dict[str, Any]) -> st
 
 
 def require_running(log: str) -> None:
-    """Check the log of Kueue since its start.
-
-    Raises:
-        NotReadyError: a controller does not run yet.
-    """
+    """Check the log of Kueue since its start. Raises NotReadyError: a controller does not run yet."""
     lines = [line for line in log.splitlines() if _STARTED in line]
     waiting = [name for name in _LOGGERS if not any(f'"logger":"{name}"' in line for line in lines)]
     if waiting:

@@ -39,12 +39,7 @@ def read_state(path: Path, at: At | float = At.END, *, with_kueue: bool = False)
 
 
 def require_ours(state: State) -> None:
-    """Check that our own scheduler can decide on a state.
-
-    Raises:
-        ForeignStateError: only Kueue decides in this cluster.
-        StateError: the state has no node.
-    """
+    """Check that our own scheduler can decide on a state. Raises ForeignStateError or StateError."""
     kinds = ", ".join(sorted(state.others))
     if state.objects["PodGroup"]:
         if kinds:
