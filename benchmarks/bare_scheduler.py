@@ -56,7 +56,6 @@ def running(title: str, log: Path, command: Sequence[str | Path]) -> Iterator[ps
 
 
 BARE = "bare"
-"""The `schedulerName` of the pods that the bare scheduler binds."""
 
 
 @contextlib.contextmanager

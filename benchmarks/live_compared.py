@@ -39,7 +39,6 @@ OURS = "schedspec"
 SINGLE_PODS, WARM_UP = 60, 10
 ROUNDS = 3
 _PAUSE = 0.1
-"""Seconds between two pods."""
 _TIMEOUT = 240.0
 
 

@@ -18,7 +18,6 @@ from tests.support.live.scheduler_process import scheduling, until_bound, until_
 
 _STARTS_WITHIN = 240.0
 _BARE = 2_000
-"""Number of pods of the bare loop."""
 
 
 async def bare(client: Client, nodes: int, name: str) -> float:

@@ -21,7 +21,6 @@ from tests.support.live.api_objects import PROPORTION, SIZE, client_of, fresh_cl
 from tests.support.live.scheduler_process import Scheduler, scheduling, until_bound, until_quiescent
 
 _PAUSE = 0.1
-"""Seconds between two pods."""
 
 
 @dataclass

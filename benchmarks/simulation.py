@@ -35,8 +35,6 @@ tiers:
 
 @dataclass(frozen=True)
 class Setting:
-    """A cluster, a policy and a load."""
-
     name: str
     actions: str
     jobs: int

@@ -102,7 +102,6 @@ class Ledger:
         self.sums = QueueSums(is_tree=rules.is_tree)
         self.changes = Changes()
         self.victims: list[Pod] = []
-        """The victims of this moment."""
         self._before: dict[str, list[tuple[float, QueueSpec]]] = {}
         """Queue → its former specs, each with the time at which it was replaced."""
         self._lineages: dict[str, tuple[str, ...]] = {}

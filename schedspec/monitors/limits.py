@@ -27,7 +27,6 @@ class QueueSpec:
     capability: Amounts
     guarantee: Amounts
     cards: Amounts
-    """Quota by card model."""
     is_reclaimable: bool
     source: object = None
     """The whole spec; every change of it counts as a change of the queue."""

@@ -26,10 +26,8 @@ class Violation:
     """Whether a bind broke the rule. The pod may be evicted in the same moment."""
     job: str = ""
     cycle: int = 0
-    """The cycle of the act, in virtual time."""
     action: str = ""
     reason: str = ""
-    """The scheduler's own reason for an eviction."""
     pod: str = ""
     """Key of the pod; empty if it is about a PodGroup."""
 
@@ -44,10 +42,8 @@ class Eviction:
     """`reclaim` or `preempt`, if the scheduler reports it."""
     message: str
     preemptors: Sequence[str]
-    """The jobs that the cause names."""
     at: float
     number: int
-    """Number of the act in the ledger."""
     cycle: int
     changed: int = 0
     """Number of the last change of a node or a queue before it. A change begins a new decision for the same cause."""
@@ -135,8 +131,6 @@ _ENDS, _JOBS = 64, 8
 
 
 class Changes:
-    """The last changes of a cluster."""
-
     def __init__(self) -> None:
         self.of_cluster = 0
         """Number of the last change of a node or a queue."""
@@ -180,7 +174,6 @@ class QueueSums:
         self.own: dict[str, Amounts] = {}
         """Without descendants. A sum that changes is a new object."""
         self.below: dict[str, Amounts] = {}
-        """With descendants."""
         self._is_tree = is_tree
         self._parents: dict[str, str] = {}
         self._lines: dict[str, tuple[str, ...]] = {}

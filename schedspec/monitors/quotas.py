@@ -12,9 +12,7 @@ from ..observe import view
 from .amounts import NONE, Object, parse_quantity
 
 Quotas = Mapping[tuple[Kind, str], Object]
-"""The ClusterQueues and Cohorts by kind and name."""
 _Use = tuple[str, str]
-"""A flavor and a resource."""
 
 
 @dataclass(frozen=True, slots=True)

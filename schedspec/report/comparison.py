@@ -17,7 +17,6 @@ from . import html, matrix
 from .matrix import Cell
 
 VIEW = "against"
-"""The anchor of the comparison on the page."""
 _SLOWER, _SECONDS = 1.5, 0.5
 """A smaller factor, or fewer seconds, between two times is noise of the machine and no difference."""
 

@@ -21,7 +21,6 @@ from .objects import Queues, quantities
 from .record import ActMoment, EvictedAmounts
 
 Clock = Callable[[float], float]
-"""Converts a time of the history to a time of the record."""
 _SOON = 60.0
 """Maximum seconds from an eviction to the bind of the preemptor that is inferred for it."""
 

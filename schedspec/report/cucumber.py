@@ -25,7 +25,6 @@ from . import html
 from .record import Failure, RecordError, ScenarioRecord
 
 MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
-"""The media type of a feature file."""
 _MAX_BYTES = 4 << 20
 _MAX = 200_000
 """Maximum characters of a picture; a larger picture is only in the report."""

@@ -39,7 +39,6 @@ _COURSE = "what happened, by seconds since the scenario began"
 _LEAST = 8
 """Minimum number of lines of the timeline, whatever the other sections need."""
 _MAX: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
-"""The maximum number of lines of a section."""
 _TOGETHER = 0.1
 """Seconds within which equal changes of pods of one workload become one row."""
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (

@@ -78,7 +78,6 @@ class _Moments:
     queues: dict[str, Object] = field(default_factory=dict)
     moments: list[QueueMoment] = field(default_factory=list)
     _last: dict[str, int] = field(default_factory=dict)
-    """The index of each queue's last moment."""
 
     def note(self, name: str, now: float, held: Amounts) -> None:
         """Record the queue's numbers if they have changed; simultaneous changes are one moment."""

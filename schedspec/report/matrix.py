@@ -21,7 +21,6 @@ ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "by design", "passed",
 _SIGNS: dict[Verdict, str] = dict(zip(ORDER, "!✗≠≙✓–·", strict=True))
 DIFFERS: tuple[Verdict, ...] = ("failed", "known", "by design", "error")
 VIEW = "schedulers"
-"""The anchor of the matrix on its page."""
 LEGEND = (
     "✓ passed, ✗ failed, ≠ known difference, ≙ differs by design, – lacks what the scenario needs, ! could not be "
     "judged, · skipped"
@@ -56,7 +55,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one scenario with one scheduler, over all of its runs."""
 
     verdict: Verdict
-    """The verdict of the worst run."""
     passed: int
     runs: int
     why: str
@@ -99,8 +97,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows and columns."""
-
     schema: int = 1
     columns: list[Column]
     rows: list[Row]

@@ -44,8 +44,6 @@ class Bar:
 
 @dataclass(slots=True)
 class Text:
-    """A line of text below a bar."""
-
     x: float
     y: float
     text: str
@@ -64,8 +62,6 @@ class Mark:
 
 @dataclass(slots=True)
 class Arrow:
-    """An arrow from an eviction to its preemptor."""
-
     number: int
     path: str
     head: tuple[float, float]
@@ -84,8 +80,6 @@ class Level:
 
 @dataclass(slots=True)
 class Area:
-    """An amount over time, as a path."""
-
     path: str
     colour: int
     title: str
@@ -122,8 +116,6 @@ class Step:
 
 @dataclass(slots=True)
 class Picture:
-    """All parts, in drawing order."""
-
     axis: Axis
     height: float = 0.0
     top: float = 0.0
@@ -134,7 +126,6 @@ class Picture:
     marks: list[Mark] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
     shared: bool = False
-    """Whether nodes share lanes."""
     width: float = WIDTH
 
 
@@ -158,7 +149,6 @@ def main_dimension(record: ScenarioRecord) -> str:
 
 _EPSILON = 1e-9
 Part = tuple[float, float]
-"""Position and size of a part."""
 
 
 def place(intervals: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
@@ -231,7 +221,6 @@ def number(value: float) -> str:
 
 
 CHARACTER = 5.9
-"""The average width of a character in pixels."""
 Interval = tuple[float, float, str, float]
 """Begin and end (seconds), queue and amount of a pod."""
 

@@ -102,7 +102,6 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     group: str = ""
     queue: str = ""
     amounts: dict[str, str] = {}
-    """The amounts that the pod holds."""
     message: str = ""
     action: str = ""
     """`reclaim` or `preempt`."""
@@ -143,7 +142,6 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a scenario failed."""
 
     text: str
-    """The complete text."""
     expected: str = ""
     seen: str = ""
     waited: str = ""
@@ -225,11 +223,9 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     """`passed`, `failed`, `skipped`, or `known`: failed with a known difference of this scheduler."""
     known: str = ""
-    """The known difference."""
     failure: Failure | None = None
     sentences: list[Sentence] = []
     units: dict[str, str] = {}
-    """Resource → unit of its quantities."""
     objects: list[Story] = []
     queues: list[QueueMoment] = []
     acts: list[ActMoment] = []

@@ -43,7 +43,6 @@ from .record import QueueMoment, ScenarioRecord
 
 _WAITING_ROWS = 12
 _LINE = int((WIDTH - MARGIN - GUTTER - 8) / CHARACTER)
-"""The maximum number of characters of a reason in one line."""
 _LONG = 0.2
 """Seconds of waiting above which the picture shows the reason."""
 

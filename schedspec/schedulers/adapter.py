@@ -122,7 +122,6 @@ class Site:
     scheduler_programs: Path | None
     """The user's folder with the scheduler's programs (`--scheduler-binaries`), if any."""
     scale: float
-    """Factor for every timeout."""
     progress: Callable[[str], None]
     """Receives a line about the current step, for the waiting user."""
     namespace_prefix: str = ""

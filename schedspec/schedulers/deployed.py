@@ -77,14 +77,10 @@ _TOUCH_EVERY = 2.0
 
 
 class DeploymentPlace(NamedTuple):
-    """Where a scheduler runs in a cluster."""
-
     namespace: str
     deployment: str
     config: str
-    """The ConfigMap with the scheduler's configuration."""
     key: str
-    """The file in the ConfigMap."""
 
     @property
     def path(self) -> str:

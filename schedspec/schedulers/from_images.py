@@ -27,8 +27,6 @@ _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 @dataclass(frozen=True, slots=True)
 class ImageProgram:
-    """A program of the scheduler."""
-
     program: str
     deployment: str
     inside: str
@@ -46,7 +44,6 @@ class Images:
     named: Sequence[str] = ()
     """One image for each program."""
     programs: Mapping[str, Path] = field(default_factory=dict)
-    """Paths of the programs, if no images are named."""
 
 
 class FromImages:

@@ -42,7 +42,6 @@ class Installable(Adapter):
     """Base class: where the scheduler runs, and which images it is made of."""
 
     place: ClassVar[deployed.DeploymentPlace]
-    """Where the scheduler runs in a cluster."""
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""
 

@@ -61,7 +61,6 @@ class Own(Adapter):
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     disruption_modes_in: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
-    """The command without its arguments."""
 
     def __str__(self) -> str:
         return f"{self.name} in the cluster" if self.in_pods else self.name

@@ -53,7 +53,6 @@ class SchedulerProcess(Scheduler):
         self.policy_file = folder / "policy.yaml"
         self._recording = folder / "recording"
         self.command = tuple(command)
-        """The command of the next launch."""
         self._arguments = [
             *("run", "--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),

@@ -126,7 +126,6 @@ class DeployedVolcano(Scheduler):
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
 _CHART = "installer/helm/chart/volcano"
 DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases/*.yaml")
-"""Paths of the definitions in Volcano's source."""
 
 _CONTROLLERS = "volcano.sh/volcano/pkg/controllers"
 WATCHED = {

@@ -54,7 +54,6 @@ class _Contention:
         """Early pods that a node holds if they fill it in every dimension, and later pods have other shapes; else 0."""
         shape = self._amounts(1, 4 if self._slots else 2) if len(space) > 1 else self._amounts(1, 1)
         self._shape = shape if self._slots else partly(random, shape)
-        """The requests of equal pods."""
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 and not by_priority else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []

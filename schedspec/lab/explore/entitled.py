@@ -25,7 +25,6 @@ from .owed import OTHER_RULES, End
 from .timeline import Breach, Sums, add, slots, sum_of
 
 _MOST = 6
-"""The most units of a search."""
 
 
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:

@@ -37,7 +37,6 @@ class CaseFinding:
     case: Case
     """The world that shows the finding: the case itself, or a variant that is played beside it."""
     drawn: Case
-    """The case that was judged."""
     thens: tuple[str, ...] = ()
     """Sentences that would hold if nothing were broken."""
     by: str = ""
@@ -46,8 +45,6 @@ class CaseFinding:
 
 @dataclass(slots=True)
 class Judged:
-    """A case that was judged."""
-
     findings: list[CaseFinding] = field(default_factory=list)
     reached: frozenset[str] = frozenset()
     unjudged: str = ""

@@ -54,15 +54,12 @@ _LAST = "zz-more"
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise that a case breaks."""
-
     name: str
     """The signature: the promise, and the types of the scheduler's reasons."""
     text: str
     case: Case
     """The case in which a sentence shows the broken promise."""
     thens: tuple[str, ...] = ()
-    """Sentences that would hold if the promise held."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ class Player(Protocol):
     """Plays and judges the cases of a round."""
 
     size: int
-    """Number of seeds in a round."""
 
     def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
         """Return the case of each seed, and the findings in it."""
@@ -76,8 +75,6 @@ class Broken:
 
 @dataclass(slots=True)
 class Explored:
-    """The results of a run so far."""
-
     seeds: int = 0
     reached: set[str] = field(default_factory=set)
     broken: dict[str, Broken] = field(default_factory=dict)

@@ -29,8 +29,6 @@ class Breach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A pod that holds capacity."""
-
     job: Work
     node: str
     since: float

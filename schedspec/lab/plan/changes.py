@@ -40,7 +40,6 @@ KINDS = {
     "PriorityClass": "scheduling.k8s.io",
     "Queue": "scheduling.volcano.sh",
 }
-"""Kinds of objects that a plan compares, with their API groups."""
 _POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
 _OURS = re.compile(rf"[\"']?\bkind[\"']?\s*:\s*[\"']?({'|'.join(KINDS)}|List)\b")
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
@@ -56,7 +55,6 @@ class Side:
 
     name: str
     files: Mapping[str, str]
-    """Path → text."""
 
     def place(self, path: str) -> str:
         """Return the place of a file for errors: `main:queues.yaml`; the name alone if it is that of the file."""
@@ -184,8 +182,6 @@ def _check(item: Any) -> None:
 
 
 class PolicyUse(Enum):
-    """What a scheduler does with policy files."""
-
     DECIDES = "ours reads them"
     PASSED_ON = "the scheduler's own program reads them, and ours if it can"
     NONE = "they are not its configuration"
@@ -193,14 +189,11 @@ class PolicyUse(Enum):
 
 @dataclass(slots=True)
 class Worlds:
-    """The two worlds that a plan compares."""
-
     state: State
     now: Policy
     proposed: Policy
     proposed_state: State
     texts: tuple[str, str] = ("", "")
-    """The policy files of now and proposed."""
     unread: str = ""
     """Why our model cannot read a policy; empty if it can."""
     changes: list[str] = field(default_factory=list)

@@ -31,8 +31,6 @@ AGE, RANGE = "age", "range"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The input of a plan."""
-
     state: Path
     now: Side | None
     proposed: Side
@@ -67,7 +65,6 @@ class Decided(NamedTuple):
     """What a scheduler decides at once in the world as it is and in the proposed one."""
 
     now: Sequence[PlannedWorld]
-    """One for each run."""
     proposed: Sequence[PlannedWorld]
     assumptions: Sequence[str]
     by: str = ""
@@ -266,7 +263,6 @@ class _Load:
     name: str
     arrivals: over_load.Load
     known: dict[str, float]
-    """Job of the state → its run time."""
     jobs: int | None
     until: float
 

@@ -27,7 +27,6 @@ from .changes import ChangeError
 
 Object = dict[str, Any]
 _KINDS = (Kind.POD, Kind.DEPLOYMENT, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind.PODGROUP)
-"""Kinds of work that can be submitted."""
 _ADMITS = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
 """A policy without `enqueue`, under which the controllers create the pods of each job."""
 _SECONDS = 10.0

@@ -71,7 +71,6 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     ],
 }
 _IN_RUNS = ("evictions", "refused")
-"""Metrics that each run has."""
 _AT_ONCE = ("evictions", "refused", "monitor")
 """Metrics that need neither a load nor features."""
 

@@ -37,8 +37,6 @@ _LONGEST_CHAIN = 5
 
 
 class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One eviction."""
-
     at: float
     time: str
     pod: str
@@ -54,7 +52,6 @@ class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
     preemptor_job: str = ""
     preemptor_queue: str = ""
     is_inferred: bool = False
-    """Whether the scheduler did not name the preemptor."""
 
 
 class Evictions:

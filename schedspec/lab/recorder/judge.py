@@ -37,7 +37,6 @@ HOPELESS = "hopeless-wait"
 WAITED = 120.0
 """Seconds for which a pod waits before a request that no node meets is a finding: a node may be on its way."""
 _EVERY = 15.0
-"""Seconds between two looks at the waiting pods."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,7 +54,6 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     action: str = ""
     reason: str = ""
-    """The scheduler's own words."""
 
     @property
     def line(self) -> str:

@@ -126,4 +126,3 @@ FOLLOWED: tuple[Followed, ...] = (
         name=kueue.CONFIG_NAME,
     ),
 )
-"""Every kind that decides or explains."""

@@ -33,8 +33,6 @@ _HUNG = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """The user's settings of a recording."""
-
     out: Path
     keep: float
     """Seconds."""

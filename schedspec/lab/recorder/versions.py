@@ -33,7 +33,6 @@ _KINDS = {
     SERVED[kind].kind: kind
     for kind in (Kind.POD, Kind.NODE, Kind.QUEUE, Kind.PODGROUP, Kind.PRIORITYCLASS, Kind.HYPERNODE)
 }
-"""Kind of a scheduler's state → its kind in histories."""
 _LEDGER = ("pods", "nodes", "queues", "podgroups", "workloads")
 """Plurals of the kinds without whose versions nothing can be concluded."""
 

@@ -108,7 +108,6 @@ class Recorder:
         self.versions = self.gaps = self.unreadable = 0
         """Numbers of versions, gaps and unreadable objects so far."""
         self.begun = asyncio.Event()
-        """Set after the first checkpoint."""
 
     async def run(self) -> None:
         """Record until cancelled. Raises FolderError: a state of the cluster does not fit into the recording."""

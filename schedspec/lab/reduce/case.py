@@ -32,9 +32,7 @@ class CaseNode:
     name: str
     has: Amounts
     card: str = ""
-    """The model of its GPUs."""
     rack: str = ""
-    """The rack of the node; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,6 @@ class CaseQueue:
 
 @dataclass(frozen=True, slots=True)
 class CasePriorityClass:
-    """A priority class."""
-
     name: str
     value: int
 
@@ -81,7 +77,6 @@ class Work:
     is_service: bool = False
     """Whether it is a service, whose minimum is one pod."""
     card: str = ""
-    """The model of the GPUs that it requests."""
     rack: str = ""
     """Whether one rack for all of its pods is `required` or `preferred`; empty if neither is."""
 
@@ -100,15 +95,11 @@ REQUIRED, PREFERRED = "required", "preferred"
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Work is submitted."""
-
     work: tuple[Work, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Nodes join the cluster."""
-
     nodes: tuple[CaseNode, ...]
 
 
@@ -121,8 +112,6 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The values of a queue change."""
-
     queue: CaseQueue
 
 
@@ -170,12 +159,10 @@ class Case:
     """A cluster and the steps that happen in it. The cluster settles before each step."""
 
     policy: str
-    """The text of the policy file."""
     nodes: tuple[CaseNode, ...] = ()
     queues: tuple[CaseQueue, ...] = ()
     classes: tuple[CasePriorityClass, ...] = ()
     work: tuple[Work, ...] = ()
-    """The work that exists when the case begins."""
     steps: tuple[Step, ...] = ()
     subject: str = ""
     """The job that the incident is about."""

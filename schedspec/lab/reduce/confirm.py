@@ -56,12 +56,8 @@ class Site:
 
 @dataclass(slots=True)
 class Ran:
-    """One run of features."""
-
     problem: str
-    """Why not all features passed; empty if all passed."""
     records: list[ScenarioRecord] = field(default_factory=list)
-    """The records of the scenarios that ran."""
     results: list[results.Result] = field(default_factory=list)
 
     def finds(self, monitor: str) -> bool:

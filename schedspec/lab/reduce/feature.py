@@ -224,7 +224,6 @@ _WAITS = {
     "queue-closed": "its queue is closed",
     "queue-limit": "its queue is at its limit",
 }
-"""Why a job waits, by the type of the reason."""
 
 
 def title_of(signature: Signature | RunningFate) -> str:

@@ -59,8 +59,6 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
 
 
 class _Row(msgspec.Struct):
-    """A line of a history."""
-
     at: float
     change: str
     object: dict[str, Any]

@@ -133,14 +133,11 @@ MAX_CYCLES = 400
 """Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
 _DEFAULT_QUEUES = tuple(CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
-"""Seconds from the bind of a pod until it runs."""
 _SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
 
 
 @dataclass(slots=True)
 class PlayedEviction:
-    """A pod that the scheduler evicted."""
-
     job: str
     pod: str
     reason: VictimReason
@@ -149,8 +146,6 @@ class PlayedEviction:
 
 
 class Happened(enum.Enum):
-    """The kinds of acts."""
-
     ADMITTED = enum.auto()
     PLACED = enum.auto()
     EVICTED = enum.auto()
@@ -168,18 +163,13 @@ class Act:
     pod: str = ""
     node: str = ""
     reason: VictimReason | None = None
-    """Why the pod was evicted."""
 
 
 @dataclass(slots=True)
 class SettledState:
-    """The settled cluster after a step."""
-
     placed: dict[str, dict[str, str]]
-    """Job → pod → node."""
     waits: dict[str, Refusal]
     phases: dict[str, str] = field(default_factory=dict)
-    """The phase of each job's PodGroup."""
 
 
 @dataclass(slots=True)
@@ -190,7 +180,6 @@ class Story:
     settled: list[SettledState] = field(default_factory=list)
     """The settled cluster before any step, and after each step."""
     problem: str = ""
-    """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
     """The time at which each job first had its minimum of running pods."""
     acts: list[Act] = field(default_factory=list)

@@ -66,7 +66,6 @@ class Reduced:
     case: Case
     signature: Signature
     before: int
-    """Number of objects of the state."""
     policy_name: str = ""
     """The policy of `templates/policies` that shows the incident; empty: `case.policy` is cut down."""
     left_out: list[str] = field(default_factory=list)
@@ -83,12 +82,9 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class ReductionInput:
-    """Input of a reduction beside the case."""
-
     policies: Mapping[str, str]
     """Policies that a sentence can name, the simplest first."""
     is_over: Callable[[], bool]
-    """Whether the budget is used up."""
     judge: Callable[[Case], set[str]] = lambda _: set()
     """Returns what monitors find in a case: the monitor and the action, such as `protection: reclaim`."""
     moments: Callable[[Path, str], Iterable[Moment]] = lambda _path, _monitor: ()

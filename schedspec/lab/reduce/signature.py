@@ -47,10 +47,8 @@ class Differs:
     """The subject has another fate under another policy."""
 
     policy: str
-    """The text of the other policy."""
     fate: EvictedFate | WaitingFate | RunningFate
     other: EvictedFate | WaitingFate | RunningFate
-    """Its fate under the other policy."""
 
 
 _GAP = 0.1

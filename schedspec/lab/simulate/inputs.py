@@ -78,8 +78,6 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
 
 
 class _Rows:
-    """Makes nodes from rows."""
-
     def __init__(self, source: str, header: list[str], places: dict[str, int], resource: str) -> None:
         self._source, self._header, self._places = source, header, places
         self._units = {"cards": (resource, ""), **_UNITS}

@@ -48,8 +48,6 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 @dataclass(slots=True)
 class QueueTotals:
-    """The sums of one queue."""
-
     entitled: float = 0.0
     """Card-seconds to which the queue was entitled: the smaller of deserved and requested."""
     short: float = 0.0

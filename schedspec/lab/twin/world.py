@@ -258,15 +258,12 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What one world has."""
-
     state: State
     policy: str
     """The scheduler's own configuration."""
     work: Work
     """Names of the state's work."""
     resource: str
-    """The resource in which amounts are counted."""
     ours: Collection[str] = ()
     """Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its."""
 

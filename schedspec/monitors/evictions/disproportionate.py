@@ -30,8 +30,6 @@ class _Unit:
 
 @dataclass(slots=True)
 class _Sum:
-    """The evictions for one cause."""
-
     last: tuple[Pod, Eviction]
     units: dict[str, _Unit] = field(default_factory=dict)
     """By job."""

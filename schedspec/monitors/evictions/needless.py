@@ -87,7 +87,6 @@ class NeedlessMonitor(Monitor):
         self._units: dict[tuple[str, str], _Unit] = {}
         """Job and cause → the unit to which more evictions may belong."""
         self._new: list[_Victim] = []
-        """The victims of this moment."""
         self._decisions: dict[str, dict[str, _Decision]] = {}
         """Preemptor → cause → its decision."""
         self._on_node: dict[str, list[_Victim]] = {}

@@ -170,7 +170,6 @@ def _made(name: str, spec: Object) -> Object:
 
 PROGRAMS = (SCHEDULER, BINDER)
 DEFINITIONS = ("deployments/kai-scheduler/crds/*.yaml",)
-"""Paths of the definitions in KAI's source."""
 _OF_VOLCANO = "its jobs are Kubernetes' own, with a PodGroup"
 
 

@@ -101,7 +101,6 @@ class KueueScheduler(Scheduler):
 
 PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)
-"""Paths of the definitions in Kueue's source."""
 WATCHED = (
     *("admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs"),
     *("provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads"),

@@ -95,8 +95,6 @@ _NOT_QUOTA: Final = ("pods", "ephemeral-storage")
 
 
 class _Queue:
-    """The amounts of one queue."""
-
     def __init__(self, obj: Object, *, weights: bool) -> None:
         spec = obj.get("spec") or {}
         self.name = str(obj["metadata"]["name"])

@@ -15,7 +15,6 @@ from .state import State
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
-"""Versions of Kueue's API, the newest first."""
 PLURALS = {
     "AdmissionCheck": ("admissionchecks", False),
     "ClusterQueue": ("clusterqueues", False),
@@ -45,9 +44,7 @@ class Served(Object):
     spec: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     value: int | None = None
-    """Of a WorkloadPriorityClass."""
     data: dict[str, str] | None = None
-    """Of the ConfigMap."""
 
 
 def put(state: State, kind: str, api_version: str, item: Served) -> None:

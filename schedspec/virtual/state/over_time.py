@@ -44,12 +44,9 @@ from .state import CutStateError, OtherVersionError, State, StateError
 
 
 class At(StrEnum):
-    """The moment of a recording whose state is read."""
-
     CHECKPOINT = "checkpoint"
     """The beginning of the last segment."""
     END = "end"
-    """The last cycle."""
 
 
 def read_recorded(path: Path, source: str, at: At) -> State:

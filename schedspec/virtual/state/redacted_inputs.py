@@ -105,8 +105,6 @@ def table_in(path: Path) -> NameTable:
 
 
 class InputRedaction:
-    """Returns inputs with replaced names."""
-
     def __init__(self, names: NameTable) -> None:
         self._names = names
         self._claims: dict[tuple[str, str], tuple[str, str]] = {}

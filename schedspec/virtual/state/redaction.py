@@ -180,8 +180,6 @@ def _label(new: StateNames, key: str, value: str) -> str:
 
 
 class ObjectRedaction:
-    """The redaction of one object."""
-
     def __init__(
         self,
         new: StateNames,

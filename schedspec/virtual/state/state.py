@@ -22,7 +22,6 @@ from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
 
 API_VERSIONS = {resource.kind: resource.api_version for resource in WATCHED}
-"""Kind of a state's object → its API version."""
 
 
 def api_object(kind: str, item: msgspec.Struct) -> dict[str, Any]:

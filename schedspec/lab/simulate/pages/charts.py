@@ -33,8 +33,6 @@ _WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A stacked area."""
-
     colour: int
     label: str
     parts: Sequence[str]

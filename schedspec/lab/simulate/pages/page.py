@@ -41,8 +41,6 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The content of the page, for its template."""
-
     title: str
     worlds: Sequence[ResultWorld]
     """One world, or two: before and now."""

@@ -26,8 +26,6 @@ Floats = npt.NDArray[np.float64]
 
 
 class Changes:
-    """Changes of an amount, in any order."""
-
     def __init__(self) -> None:
         self._times, self._amounts = array("d"), array("d")
 
@@ -139,8 +137,6 @@ class QueueCourse:
 
 @dataclass(slots=True)
 class ResultWorld:
-    """A result file, read."""
-
     title: str
     run: Any = None
     end: Any = None
