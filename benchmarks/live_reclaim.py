@@ -39,7 +39,7 @@ class Bare(NamedTuple):
     deleted: float
 
 
-class Reclaim(NamedTuple):
+class ReclaimTimes(NamedTuple):
     """Seconds of each step since the first request that creates an object of b; number of evicted pods of a."""
 
     created: float
@@ -67,7 +67,7 @@ async def burst() -> list[Figure]:
     ]
 
 
-def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[Figure]:
+def _figures(what: str, runs: list[ReclaimTimes], goal: float | None = None) -> list[Figure]:
     best = min(runs, key=lambda run: run.deleted)
     return [
         Figure(f"{what}: created after", best.created, "s"),
@@ -106,7 +106,7 @@ async def _evict(client: Client, name: str, uid: str) -> None:
     await client.delete(PODS, name, "default", uid=uid)
 
 
-async def _reclaim(count: int, size: int) -> Reclaim:
+async def _reclaim(count: int, size: int) -> ReclaimTimes:
     """Run one reclaim by `count` gangs of `size` pods."""
     queues = [queue("a", deserved={"cpu": "200"}, reclaimable=True), queue("b", deserved={"cpu": "200"})]
     with fresh_cluster() as kubeconfig:
@@ -126,7 +126,7 @@ async def _reclaim(count: int, size: int) -> Reclaim:
     requested, deleted = (_of_a(times) for times in (watch.terminating, watch.deleted))
     bound, running = (_of_b(times) for times in (watch.bound, watch.running))
     first, last, ended = (at - started for at in (min(requested), max(requested), max(deleted)))
-    return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(deleted))
+    return ReclaimTimes(created, first, last, ended, max(bound) - started, max(running) - started, len(deleted))
 
 
 def _of_a(times: dict[str, float]) -> list[float]:

@@ -39,7 +39,7 @@ _PAUSE = 0.2
 _MANAGER = "fidelity"
 
 
-class Production:
+class ProductionCluster:
     """One cluster whose queues and jobs change. Not thread-safe."""
 
     def __init__(self, team: Team, adapter: Adapter, site: Site, writer: HistoryWriter, scheduler: Scheduler) -> None:
@@ -121,7 +121,7 @@ def _ends(workload: Object) -> bool:
 
 
 @contextmanager
-def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterator[Production]:
+def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterator[ProductionCluster]:
     """Start a cluster with the team's nodes and queues and its scheduler; end all of it afterwards."""
     adapter = find(team.scheduler)
     cluster = EmbeddedCluster(Settings(kind="embedded"))
@@ -141,7 +141,7 @@ def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterat
         try:
             watches.start(_LISTED)
             scheduler.start(team.policy)
-            made = Production(team, adapter, site, writer, scheduler)
+            made = ProductionCluster(team, adapter, site, writer, scheduler)
             for obj in team.setup():
                 made.put(obj)
             yield made

@@ -17,7 +17,7 @@ from ..monitors.lives import Eviction, Pod
 from ..monitors.rules import Rules
 from ..observe import view
 from ..observe.history import Object, Version
-from .objects import Queues, quantities
+from .objects import QueueIndex, quantities
 from .record import ActMoment, EvictedAmounts
 
 Clock = Callable[[float], float]
@@ -41,7 +41,7 @@ class Act(NamedTuple):
         return str(self.pod["spec"].get("nodeName", ""))
 
 
-class Acts(Monitor):
+class ActMonitor(Monitor):
     """Keeps the binds and evictions of a history, in the order in which the API server recorded them."""
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
@@ -55,7 +55,7 @@ class Acts(Monitor):
         self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source), eviction))
 
 
-def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: Queues, clock: Clock) -> list[ActMoment]:
+def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: QueueIndex, clock: Clock) -> list[ActMoment]:
     """Return the binds and evictions of a history as records."""
     preemptor_events = {
         str((version.object.get("involvedObject") or {}).get("uid")): version.object
@@ -71,7 +71,7 @@ def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: Queues, cl
     ]  # fmt: skip
 
 
-def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
+def _act(act: Act, queues: QueueIndex, clock: Clock, **more: object) -> ActMoment:
     why = act.eviction
     return ActMoment(
         at=clock(act.at),
@@ -88,7 +88,9 @@ def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
     )
 
 
-def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: dict[tuple[str, str], str]) -> ActMoment:
+def _eviction(
+    act: Act, event: Object, queues: QueueIndex, clock: Clock, *, uids: dict[tuple[str, str], str]
+) -> ActMoment:
     """Return an eviction whose event names its preemptor."""
     related, notes = event["related"], event["metadata"].get("annotations") or {}
     details = {key.removeprefix("schedspec.dev/"): str(value) for key, value in notes.items()}
@@ -106,7 +108,7 @@ def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: di
     )
 
 
-def _inferred(later: Sequence[Act], act: Act, queues: Queues, clock: Clock) -> ActMoment:
+def _inferred(later: Sequence[Act], act: Act, queues: QueueIndex, clock: Clock) -> ActMoment:
     """Infer the preemptor for a scheduler that names none: the next pod of another group bound to the victim's node."""
     mine = view.group_of(act.pod)
     for other in later:

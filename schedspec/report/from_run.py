@@ -26,7 +26,7 @@ from ..observe.history import History, Object, Version
 from ..scenario.run import ScenarioRun, SentenceRun
 from . import course
 from .failure import RECORDING
-from .objects import Queues, parsed, plain, quantities, state_of, unit_of
+from .objects import QueueIndex, parsed, plain, quantities, state_of, unit_of
 from .record import (
     ActMoment,
     EvictedAmounts,
@@ -52,7 +52,7 @@ def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[
 
     `clock` converts a history's time to the record's.
     """
-    found, now, known = _Moments(), 0.0, dict[str, Amounts]()
+    found, now, known = _QueueHistory(), 0.0, dict[str, Amounts]()
     for version in in_order(versions):
         ledger.counts_binds = version.change != "was"  # how it came about was not observed
         read(ledger, version)
@@ -72,7 +72,7 @@ def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[
 
 
 @dataclass(slots=True)
-class _Moments:
+class _QueueHistory:
     """The moments at which what a queue holds, or the queue's object, has changed."""
 
     queues: dict[str, Object] = field(default_factory=dict)
@@ -156,7 +156,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
     )
 
 
-class Observed(NamedTuple):
+class ObservedRecord(NamedTuple):
     """The part of a record that follows from the versions of objects."""
 
     units: dict[str, str]
@@ -167,20 +167,20 @@ class Observed(NamedTuple):
     reasons: list[Reason]
 
 
-def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> Observed:
+def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> ObservedRecord:
     """Return what versions show, by the rules of the policy in force.
 
     `clock`: converts a time of a version to the record's. `cleanup`: later versions show no decision of the scheduler.
     """
     lived = [version for version in versions if version.at < cleanup]
-    queues, ledger = Queues(versions), Ledger(rules)
-    recorded = course.Acts(ledger, rules)
+    queues, ledger = QueueIndex(versions), Ledger(rules)
+    recorded = course.ActMonitor(ledger, rules)
     ledger.attach(recorded)
     stories = _stories(versions, queues, clock, cleanup)
     numbers = queue_moments(ledger, lived, clock)
     acts = course.acts_of(recorded.acts, lived, queues, clock)
     evicted = course.evicted_of(acts, lived)
-    return Observed(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
+    return ObservedRecord(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
 
 
 def own(history: History) -> Iterator[Version]:
@@ -208,7 +208,7 @@ def own(history: History) -> Iterator[Version]:
             yield version
 
 
-def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, cleanup: float) -> list[Story]:
+def _stories(versions: Sequence[Version], queues: QueueIndex, clock: course.Clock, cleanup: float) -> list[Story]:
     keeps_whole = sum(version.ref.kind == Kind.POD for version in versions) <= _WHOLE
     by_ref: dict[Ref, list[Moment]] = {}
     for version in versions:

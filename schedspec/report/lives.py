@@ -97,7 +97,7 @@ def shown_names(lives: Iterable[Life]) -> dict[str, str]:
     return {life.uid: life.workload if siblings[life.workload] == 1 else _short(life) for life in lives}
 
 
-class Plain:
+class PlainNames:
     """Makes the scheduler's texts readable: drops the scenario's namespace, and names a PodGroup by its workload."""
 
     def __init__(self, namespace: str, lives: Iterable[Life]) -> None:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ..monitors.amounts import spoken
 from .axis import Axis, seconds
-from .lives import Life, Plain, lives_of, shown_names
+from .lives import Life, PlainNames, lives_of, shown_names
 from .objects import is_card
 from .record import ScenarioRecord
 
@@ -232,7 +232,7 @@ class Canvas:
         self.record, self.end = record, max(record.seconds, 0.001)
         self.lives = lives_of(record)
         self.names = shown_names(self.lives)
-        self.plain = Plain(record.namespace, self.lives)
+        self.plain = PlainNames(record.namespace, self.lives)
         self.colours = colours_of(record)
         self.picture = Picture(Axis(self._times(), self.end, GUTTER, WIDTH - MARGIN))
         self.x = self.picture.axis.x

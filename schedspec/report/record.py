@@ -317,7 +317,7 @@ def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
     """Return the record in a file, and how many of the `left` bytes of memory remain after it."""
     try:
         raw = untrusted.read_bytes(path)
-        schema = untrusted.decode(path, raw, _Versioned, "a record of a scenario").schema
+        schema = untrusted.decode(path, raw, _RecordHead, "a record of a scenario").schema
         if not schema:
             raise RecordError(f"{path}: not a record of a scenario: name a folder of out/*/scenarios")
         if schema != SCHEMA:
@@ -372,7 +372,7 @@ class _Run(msgspec.Struct, frozen=True):
     began: Seconds = 0.0
 
 
-class _Versioned(msgspec.Struct):
+class _RecordHead(msgspec.Struct):
     schema: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 0
 
 

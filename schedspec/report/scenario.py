@@ -18,7 +18,7 @@ from ..monitors.amounts import parse_quantity, shown, spoken
 from ..observe.view import count
 from . import timeline
 from .axis import Axis, seconds
-from .lives import Life, Plain, lives_of, natural, shown_names
+from .lives import Life, PlainNames, lives_of, natural, shown_names
 from .picture import Picture, band, colours_of, main_dimension
 from .record import ActMoment, QueueMoment, Reason, ScenarioRecord, Sentence
 
@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 140, 22
 
 
 @dataclass(frozen=True, slots=True)
-class Miniature:
+class MiniaturePicture:
     """Paths with the colours of their queues, and the positions of evictions."""
 
     areas: list[tuple[int, str]]
@@ -34,7 +34,7 @@ class Miniature:
     failed_at: float | None
 
 
-def miniature(record: ScenarioRecord) -> Miniature:
+def miniature(record: ScenarioRecord) -> MiniaturePicture:
     dimension, end = main_dimension(record), max(record.seconds, 0.001)
     colours = colours_of(record)
     parents = {moment.parent for moment in record.queues}
@@ -54,7 +54,7 @@ def miniature(record: ScenarioRecord) -> Miniature:
         areas.append((colours.get(queues[n - 1], -1), band(steps, float(WIDTH), float(HEIGHT), scale)))
     ticks = sorted({round(axis.x(act.at), 1) for act in record.acts if act.act == "evict"})[:40]
     failed = record.failed_sentence
-    return Miniature(areas, ticks, axis.x(failed.began) if failed is not None else None)
+    return MiniaturePicture(areas, ticks, axis.x(failed.began) if failed is not None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Scenario:
         return timeline.draw(self.record)
 
     @cached_property
-    def miniature(self) -> Miniature:
+    def miniature(self) -> MiniaturePicture:
         return miniature(self.record)
 
     @cached_property
@@ -96,8 +96,8 @@ class Scenario:
         return shown_names(self.lives)
 
     @cached_property
-    def plain(self) -> Plain:
-        return Plain(self.record.namespace, self.lives)
+    def plain(self) -> PlainNames:
+        return PlainNames(self.record.namespace, self.lives)
 
     @property
     def evictions(self) -> list[ActMoment]:

@@ -322,7 +322,7 @@ class Adapter:
         return "our definitions" if is_ours else f"the definitions of {self}"
 
 
-class Nobody(Adapter):
+class NoAdapter(Adapter):
     """No scheduler is started. Scenarios that name a policy run with the policy in force."""
 
     name: ClassVar[str] = "none"

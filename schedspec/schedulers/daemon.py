@@ -99,7 +99,7 @@ class Daemon:
         return "\n".join(f"  | {self._readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
 
 
-class Programs(Scheduler):
+class ProgramScheduler(Scheduler):
     """A scheduler whose programs run beside the cluster. A new policy restarts the first program.
 
     Args:

@@ -76,7 +76,7 @@ _CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 
 
-class DeploymentPlace(NamedTuple):
+class DeploymentSite(NamedTuple):
     namespace: str
     deployment: str
     config: str
@@ -91,7 +91,7 @@ class DeploymentPlace(NamedTuple):
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.config}"
 
 
-def installed(api: Api, place: DeploymentPlace) -> str:
+def installed(api: Api, place: DeploymentSite) -> str:
     """Return the version (the tag of the image) of a scheduler that a user installed; empty if there is none."""
     answer = api.raw("GET", place.path)
     if answer.status != 200 or OF_A_RUN in (answer.json()["metadata"].get("labels") or {}):
@@ -105,10 +105,10 @@ def tag_of(image: str) -> str:
     return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
-class Deployed:
+class DeployedProgram:
     """One Deployment. Not thread-safe."""
 
-    def __init__(self, api: Api, place: DeploymentPlace, title: str, scale: float) -> None:
+    def __init__(self, api: Api, place: DeploymentSite, title: str, scale: float) -> None:
         self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)
         self._pods = Pods(api, place.namespace, title)
         self._checked_at = 0.0

@@ -38,10 +38,10 @@ def definitions_of(folder: Path | None, first: Program, sources: Sequence[str], 
         raise AdapterError(text) from problem
 
 
-class Installable(Adapter):
+class InstallableAdapter(Adapter):
     """Base class: where the scheduler runs, and which images it is made of."""
 
-    place: ClassVar[deployed.DeploymentPlace]
+    place: ClassVar[deployed.DeploymentSite]
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""
 

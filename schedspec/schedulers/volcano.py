@@ -23,13 +23,13 @@ from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
 from .adapter import AdapterError, Scheduler, Site, sha256
-from .deployed import Deployed, DeploymentPlace, tag_of
+from .deployed import DeployedProgram, DeploymentSite, tag_of
 from .from_images import FromImages, ImageProgram, Images, made
-from .installable import Installable
+from .installable import InstallableAdapter
 from .programs_folder import CRDS
 from .volcano_processes import NAMESPACES, NODES, SERVED, VolcanoProcesses, require_open, require_running
 
-PLACE: Final = DeploymentPlace(
+PLACE: Final = DeploymentSite(
     "volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf"
 )
 _CONFIG: Final = "/volcano"
@@ -64,7 +64,7 @@ class DeployedVolcano(Scheduler):
     def __init__(self, site: Site, images: Images | None = None) -> None:
         self._api = site.api
         self._images = None if images is None else FromImages(site, PLACE, PARTS, images)
-        self._deployed = Deployed(site.api, PLACE, "Volcano's scheduler", site.scale)
+        self._deployed = DeployedProgram(site.api, PLACE, "Volcano's scheduler", site.scale)
         self._before: str | None = None
         self._applied = False
         self._sha256 = ""
@@ -142,14 +142,14 @@ WATCHED = {
 """Definitions without which the programs of Volcano wait → the package of the versions that watch the kind."""
 
 
-class Volcano(Installable):
+class Volcano(InstallableAdapter):
     """Volcano with its own definitions and controllers; ours are not installed."""
 
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
     has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = WATCHED
-    place: ClassVar[DeploymentPlace] = PLACE
+    place: ClassVar[DeploymentSite] = PLACE
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0

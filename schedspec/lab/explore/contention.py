@@ -17,7 +17,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from ..reduce.case import Amounts, Case, CaseNode, CasePriorityClass, CaseQueue, Change, Step, Submit, Work, amounts
+from ..reduce.case import (
+    Amounts,
+    Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
+    ChangeStep,
+    Step,
+    SubmitStep,
+    Work,
+    amounts,
+)
 from ..reduce.play import policy_of
 from .hardware import unit_of
 
@@ -32,20 +43,20 @@ def contended(random: Random, policy: str, space: tuple[str, ...], classes: tupl
     """
     actions, plugin = policy_of(policy).actions, policy_of(policy).plugin("capacity")
     by_priority = "preempt" in actions and bool(classes) and ("reclaim" not in actions or random.random() < 0.5)
-    draw = _Contention(random, space, tuple(one.name for one in classes), by_priority=by_priority)
+    draw = _ContendedDraw(random, space, tuple(one.name for one in classes), by_priority=by_priority)
     nodes = draw.nodes()
     queues = draw.queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.8)
     early, late = draw.early(), draw.late()
     together = random.choice((1, 1, 2, 3))
-    steps: list[Step] = [Submit((job,)) for job in early]
-    steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
+    steps: list[Step] = [SubmitStep((job,)) for job in early]
+    steps += [SubmitStep(tuple(late[at : at + together])) for at in range(0, len(late), together)]
     if random.random() < 0.2 and (changed := draw.small_at_first(queues)):
         queues, raised = changed
         steps.append(raised)
     return Case(policy, nodes, queues, classes, (), tuple(steps))
 
 
-class _Contention:
+class _ContendedDraw:
     def __init__(self, random: Random, space: tuple[str, ...], classes: tuple[str, ...], *, by_priority: bool) -> None:
         self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
         self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
@@ -93,7 +104,7 @@ class _Contention:
             queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
         return tuple(within_parents(queues))
 
-    def small_at_first(self, queues: tuple[CaseQueue, ...]) -> tuple[tuple[CaseQueue, ...], Change] | None:
+    def small_at_first(self, queues: tuple[CaseQueue, ...]) -> tuple[tuple[CaseQueue, ...], ChangeStep] | None:
         """Return the queues with a small capability for one reclaimer, and the change that raises it."""
         name = self._random.choice(self._reclaimers)
         queue = next(queue for queue in queues if queue.name == name)
@@ -101,7 +112,7 @@ class _Contention:
         if queue.guarantee or not queue.deserved:
             return None
         capped = replace(queue, capability=least, deserved=at_most(least, queue.deserved))
-        return tuple(capped if other is queue else other for other in queues), Change(queue)
+        return tuple(capped if other is queue else other for other in queues), ChangeStep(queue)
 
     def _share(self, name: str, capacity: int, leaves: int) -> int:
         """Return the share of a queue in units: reclaimers deserve at least an equal part, and lenders any amount.

@@ -22,12 +22,12 @@ from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import Case, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .owed import OTHER_RULES, End
-from .timeline import Breach, Sums, add, slots, sum_of
+from .timeline import RuleViolation, Sums, add, slots, sum_of
 
 _MOST = 6
 
 
-def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
+def jobs_without_room(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield the jobs that wait although backfill, or evictions that the policy permits, could let them run."""
     policy = policy_of(case.policies[-1])
     if any(policy.plugin(name) for name in OTHER_RULES):
@@ -37,7 +37,7 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
         is_admitted = "enqueue" not in policy.actions or story.end.phases.get(work.name) == "Inqueue"
         if not any(amount for _, amount in work.requests):
             if "backfill" in policy.actions and end.idle:
-                yield Breach("backfill", f"{work.name} waits although it requests nothing", work.name)
+                yield RuleViolation("backfill", f"{work.name} waits although it requests nothing", work.name)
         elif is_admitted or (len(end.waiting) == 1 and policy.plugin("overcommit") is None):
             yield from _Search(case, end, work).breaches()
 
@@ -85,7 +85,7 @@ class _Search:
         self._claim: Sums = {name: amount * self._missing for name, amount in work.requests if amount}
         self._shares = _Shares(case, end)
 
-    def breaches(self) -> Iterator[Breach]:
+    def breaches(self) -> Iterator[RuleViolation]:
         """Yield a breach for each action that may let the job run."""
         if self._end.fits(self._work):
             return  # the promise `owed`
@@ -97,7 +97,9 @@ class _Search:
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
                 names = ", ".join(map(str, found))
-                yield Breach(action, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
+                yield RuleViolation(
+                    action, f"{self._work.name} waits although {action} may evict {names}", self._work.name
+                )
 
     def _sufficient(self, action: str, units: list[_Unit]) -> tuple[_Unit, ...]:
         """Return the smallest set of units that frees enough and that the policy permits; empty if there is none.

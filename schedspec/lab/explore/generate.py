@@ -18,15 +18,15 @@ from ..reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Close,
-    Complete,
-    Fail,
-    Join,
-    Leave,
+    ChangeStep,
+    CloseStep,
+    CompleteStep,
+    FailStep,
+    JoinStep,
+    LeaveStep,
     Step,
-    Submit,
-    Use,
+    SubmitStep,
+    UseStep,
     Work,
     amounts,
     map_nodes,
@@ -65,10 +65,10 @@ def generate(draw: Draw) -> Case:
     if draw.parent is not None and random.random() < 0.5:
         return limited(fitted(_changed(random, draw.parent, draw)), draw.may)
     kind = draw_kind(random, draw.policies, draw.may)
-    return limited(fitted(_Generator(random, draw, kind).case()), draw.may)
+    return limited(fitted(_CaseDraw(random, draw, kind).case()), draw.may)
 
 
-class _Generator:
+class _CaseDraw:
     def __init__(self, random: Random, draw: Draw, kind: str) -> None:
         self._random, self._policies, self._may, self._kind = random, draw.policies, draw.may, kind
         self._space: tuple[str, ...] = random.choice(_SPACES) if kind == PLAIN else space_of(kind)
@@ -95,7 +95,7 @@ class _Generator:
         steps: list[Step] = []
         while jobs:
             together = random.choice((1, 1, 1, 2, 3))
-            steps.append(Submit(tuple(jobs[:together])))
+            steps.append(SubmitStep(tuple(jobs[:together])))
             del jobs[:together]
         case = Case(policy, self._nodes, self._queues, _CLASSES if self._has_classes else (), (), tuple(steps))
         for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
@@ -166,35 +166,35 @@ class _Generator:
 # ------------------------------------------------------------------------------------------------------------ changes
 
 
-def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
+def _with_change(random: Random, case: Case, draw: _CaseDraw) -> Case:
     """Insert a change of the cluster after one of the steps."""
     at = random.randint(1, len(case.steps))
-    submitted = (work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work)
+    submitted = (work for step in case.steps[:at] if isinstance(step, SubmitStep) for work in step.work)
     over = case.completed
     before = [work for work in submitted if work.name not in over]
     parents = {queue.parent for queue in case.queues}
-    closed = {step.queue for step in case.steps if isinstance(step, Close)}
+    closed = {step.queue for step in case.steps if isinstance(step, CloseStep)}
     open_ = [queue.name for queue in case.queues if queue.name not in parents | closed]
     step: Step | None = None
     match random.randrange(8):
         case 0 if len(case.nodes) > 1:
-            step = Leave(random.choice(case.nodes).name)
+            step = LeaveStep(random.choice(case.nodes).name)
         case 1:
-            step = Join((draw.node(f"n{len(case.all_nodes) + 1}"),))
+            step = JoinStep((draw.node(f"n{len(case.all_nodes) + 1}"),))
         case 2 | 3 if case.queues:
             old = random.choice(case.queues)
-            step = Change(_covering(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
+            step = ChangeStep(_covering(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
         case 4 | 5 if before:
             job = random.choice(before)
             is_over = job.is_service or random.random() < 0.6
-            step = Complete(job.name) if is_over else Fail(job.name, random.randrange(job.pods))
+            step = CompleteStep(job.name) if is_over else FailStep(job.name, random.randrange(job.pods))
         case 6:
             name = random.choice(sorted(draw._policies))
-            step = Use(name, draw._policies[name])
+            step = UseStep(name, draw._policies[name])
         case 7 if open_:
-            step = Close(random.choice(open_))
-    removed = {step.node for step in case.steps if isinstance(step, Leave)}
-    if step is None or (isinstance(step, Leave) and removed):
+            step = CloseStep(random.choice(open_))
+    removed = {step.node for step in case.steps if isinstance(step, LeaveStep)}
+    if step is None or (isinstance(step, LeaveStep) and removed):
         return case
     return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
 
@@ -205,7 +205,7 @@ def _covering(queue: CaseQueue, case: Case) -> CaseQueue:
 
 
 def _changed(random: Random, parent: Case, given: Draw) -> Case:
-    draw = _Generator(random, given, kind_of(parent))
+    draw = _CaseDraw(random, given, kind_of(parent))
     draw._space = space_of(draw._kind) if draw._kind != PLAIN else tuple(name for name, _ in parent.all_nodes[0].has)
     draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)
     case = parent

@@ -21,7 +21,7 @@ from ..reduce.case import (
     Case,
     CaseNode,
     CaseQueue,
-    Change,
+    ChangeStep,
     Work,
     amounts,
     map_queues,
@@ -116,7 +116,7 @@ def fitted(case: Case) -> Case:
     changed = map_queues(
         map_work(case, {job.name: work(job) for job in case.jobs}), {one.name: queue(one) for one in case.queues}
     )
-    steps = (Change(queue(step.queue)) if isinstance(step, Change) else step for step in changed.steps)
+    steps = (ChangeStep(queue(step.queue)) if isinstance(step, ChangeStep) else step for step in changed.steps)
     return replace(changed, steps=tuple(steps))
 
 

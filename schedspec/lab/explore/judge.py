@@ -14,9 +14,9 @@ from ...monitors.ledger import BURST
 from ...scheduler.model.errors import BadInputError
 from ...virtual.outcomes import Evicted
 from ..reduce import written
-from ..reduce.case import Case, Use
+from ..reduce.case import Case, UseStep
 from ..reduce.play import NOT_PLAYED, PAUSE, START, play
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 from .promises import Worlds, broken_promises, error_of
 from .reach import reach_of
 
@@ -44,14 +44,14 @@ class CaseFinding:
 
 
 @dataclass(slots=True)
-class Judged:
+class CaseJudgement:
     findings: list[CaseFinding] = field(default_factory=list)
     reached: frozenset[str] = frozenset()
     unjudged: str = ""
     """Why the case was not judged; empty if it was."""
 
 
-def judge(case: Case, worlds: Worlds | None = None) -> Judged:
+def judge(case: Case, worlds: Worlds | None = None) -> CaseJudgement:
     """Play a case; return its findings and the situations that it reaches.
 
     `worlds`: the variants that are played beside the case; by default all.
@@ -66,7 +66,7 @@ def judge(case: Case, worlds: Worlds | None = None) -> Judged:
         story, promises = NOT_PLAYED, [error_of(case, problem)]
     findings = [*_monitored(case, events)]
     findings += (CaseFinding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
-    return Judged(_once(findings), reach_of(case, story))
+    return CaseJudgement(_once(findings), reach_of(case, story))
 
 
 def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
@@ -76,10 +76,10 @@ def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
 def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
     """Judge each span of time by the policy that was in force in it."""
     spans = [(-math.inf, case.policy)]
-    spans += [(START + PAUSE * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
+    spans += [(START + PAUSE * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, UseStep)]
     for (since, policy), (until, _) in pairwise([*spans, (math.inf, "")]):
         rules = _rules(policy)
-        monitors = Monitors(rules, burst=BURST)
+        monitors = MonitoredRun(rules, burst=BURST)
         for at, given in events:
             monitors.observe(at, given)
         for violation in monitors.close():

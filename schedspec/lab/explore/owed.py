@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Fail, Work, ancestors
+from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, FailStep, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
@@ -105,7 +105,9 @@ class End:
 
     def requested(self, queue: str, *, counts_failed: bool) -> Sums:
         """Return what the pods of a queue request, placed or not, with or without the pods that may have failed."""
-        failed = Counter(job for job, _ in {(one.job, one.index) for one in self._case.steps if isinstance(one, Fail)})
+        failed = Counter(
+            job for job, _ in {(one.job, one.index) for one in self._case.steps if isinstance(one, FailStep)}
+        )
         found: Sums = {}
         for work in self._jobs.values():
             if work.queue == queue:

@@ -14,14 +14,14 @@ from ...scheduler.policy.model import PluginOption
 from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work
 from ..reduce.play import START_DELAY, Act, Happened, Story
-from .timeline import Breach, Moment, Sums, moments, steps_of
+from .timeline import Moment, RuleViolation, Sums, moments, steps_of
 
 _EPSILON = 1e-6
 _PROTECTING = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
 """Plugins that may protect one of two victims that are equal in the case, by action."""
 
 
-def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
+def forbidden_evictions(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield the rules that evictions break."""
     jobs = {work.name: work for work in case.jobs}
     ranks = case.priorities
@@ -33,17 +33,17 @@ def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
             if preemptor is None or act.job not in jobs or act.pod not in moment.held:
                 continue
             one = _Eviction(moment, act, jobs, (ranks, steps), preemptor)
-            yield from (Breach(rule, f"{act.pod} is evicted {text}", act.job) for rule, text in one.broken())
+            yield from (RuleViolation(rule, f"{act.pod} is evicted {text}", act.job) for rule, text in one.broken())
 
 
-def unasked_backfills(case: Case, story: Story) -> Iterator[Breach]:
+def unasked_backfills(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield pods without requests that are placed although no action of the policy places such pods."""
     without_requests = {work.name for work in case.jobs if not any(amount for _, amount in work.requests)}
     for moment in moments(case, story) if without_requests else ():
         if "backfill" not in moment.policy.actions:
             placed = (act for act in moment.acts_of(Happened.PLACED) if act.job in without_requests)
             text = "is placed, which only the action backfill does"
-            yield from (Breach("backfill", f"{act.pod} {text}", act.job) for act in placed)
+            yield from (RuleViolation("backfill", f"{act.pod} {text}", act.job) for act in placed)
 
 
 class _Eviction:

@@ -22,14 +22,14 @@ from ...scheduler.policy.model import Policy
 from ..reduce.case import PREFERRED, Amounts, Case, CaseQueue, Work
 from ..reduce.play import PAUSE, Happened, Story, policy_of
 from .owed import needs_one_place
-from .timeline import Breach, Moment, Sums, add, closed_at, idle_of, moments, racks_at, slots, steps_of, sum_of
+from .timeline import Moment, RuleViolation, Sums, add, closed_at, idle_of, moments, racks_at, slots, steps_of, sum_of
 
 _QUEUE_PLUGINS = ("capacity", "proportion")
 _OTHER_ORDERS = ("sla", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
 """Plugins for which equal jobs may differ."""
 
 
-def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
+def out_of_order(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield jobs that wait although a job that comes after them in the order of service starts."""
     ended = case.completed | case.failed
     jobs = {work.name: work for work in case.jobs}
@@ -58,10 +58,10 @@ def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
                 is_earlier = steps[first.name] < steps[late.name]
                 if first.queue == late.queue and (more > 0 or (more == 0 and is_earlier)):
                     why = "its priority is higher" if more > 0 else "it is older"
-                    yield Breach("job", f"{late.name} starts before {first.name}, although {why}", first.name)
+                    yield RuleViolation("job", f"{late.name} starts before {first.name}, although {why}", first.name)
                 elif first.queue != late.queue and _is_later_queue(moment, first, late, waiting, story):
                     text = f"{late.name} starts before {first.name}, whose queue has a higher priority"
-                    yield Breach("queue", text, first.name)
+                    yield RuleViolation("queue", text, first.name)
         known |= placed
 
 
@@ -82,7 +82,7 @@ def _is_later_queue(moment: Moment, first: Work, late: Work, waiting: list[Work]
     return is_plain and is_alone and is_quiet and is_free and one.priority > other.priority
 
 
-def admitted_above_limits(case: Case, story: Story) -> Iterator[Breach]:
+def admitted_above_limits(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield admitted jobs whose minimum alone exceeds the limit of their queue."""
     jobs = {work.name: work for work in case.jobs}
     for moment in moments(case, story):
@@ -95,21 +95,21 @@ def admitted_above_limits(case: Case, story: Story) -> Iterator[Breach]:
             for name, amount in work.requests:
                 if amount * work.minimum > limit.get(name, amount * work.minimum):
                     text = f"{work.name} is admitted although its minimum exceeds the limit of queue {work.queue}"
-                    yield Breach("limit", text, work.name)
+                    yield RuleViolation("limit", text, work.name)
                     break
 
 
-def served_in_closed_queues(case: Case, story: Story) -> Iterator[Breach]:
+def served_in_closed_queues(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield pods that are placed although their queue is closed. Only queue plugins keep a queue closed."""
     queues = {work.name: work.queue for work in case.jobs}
     for moment in moments(case, story) if closed_at(case, len(case.steps)) else ():
         if any(moment.policy.plugin(name) is not None for name in (*_QUEUE_PLUGINS, "capacity-card")):
             closed = closed_at(case, moment.step)
             placed = (act for act in moment.acts_of(Happened.PLACED) if queues.get(act.job) in closed)
-            yield from (Breach("closed", f"{act.pod} is placed in a closed queue", act.job) for act in placed)
+            yield from (RuleViolation("closed", f"{act.pod} is placed in a closed queue", act.job) for act in placed)
 
 
-def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
+def lent_guarantees(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield placements by which a queue holds what is guaranteed to other queues."""
     jobs = {work.name: work for work in case.jobs}
     for moment in moments(case, story):
@@ -127,7 +127,7 @@ def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
             over = [name for name, _ in own[0] if held[name] > limit.get(name, held[name])]
             if over:
                 text = f"queue {queue.name} holds {', '.join(over)} that other queues are guaranteed"
-                yield Breach("guarantee", text, next(work.name for work in placed if work.queue == queue.name))
+                yield RuleViolation("guarantee", text, next(work.name for work in placed if work.queue == queue.name))
 
 
 def _limits_hold(policy: Policy, switch: str) -> bool:
@@ -151,7 +151,7 @@ _OTHER_PLACES = ("nodegroup", "deviceshare", "capacity-card")
 """Plugins that choose among nodes for other reasons."""
 
 
-def spread_gangs(case: Case, story: Story) -> Iterator[Breach]:
+def spread_gangs(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield gangs that are spread over racks although one rack could hold them."""
     jobs = {work.name: work for work in case.jobs if work.rack == PREFERRED and work.pods == work.minimum}
     for moment in moments(case, story) if jobs else ():
@@ -165,7 +165,9 @@ def spread_gangs(case: Case, story: Story) -> Iterator[Breach]:
             own = {racks[act.node] for act in moment.acts_of(Happened.PLACED) if act.job == name}
             whole = sum(act.job == name for act in moment.acts_of(Happened.PLACED)) == jobs[name].pods
             if whole and len(own) > 1 and (rack := _sufficient_rack(case, moment, jobs[name], racks)):
-                yield Breach("rack", f"{name} is spread over racks although {rack} could hold all of its pods", name)
+                yield RuleViolation(
+                    "rack", f"{name} is spread over racks although {rack} could hold all of its pods", name
+                )
 
 
 def _sufficient_rack(case: Case, moment: Moment, work: Work, racks: dict[str, str]) -> str:
@@ -183,7 +185,7 @@ _LIMITING = ("capacity", "proportion", "capacity-card", "resourcequota", "nodegr
 """Plugins that may keep a job off a node."""
 
 
-def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
+def lost_holds(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield jobs that start on capacity that an earlier job has reserved."""
     waiting_time = _waiting_time(policy_of(case.policy))
     if waiting_time is None or len(case.policies) > 1:
@@ -203,7 +205,7 @@ def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
             is_later = steps[act.job] > steps[holder.name] and jobs[act.job].queue == holder.queue
             if is_later and _fitting(idle, holder) < min(before, holder.minimum):
                 text = f"{act.pod} starts on capacity of {act.node} that {holder.name} has reserved"
-                yield Breach("hold", text, act.job)
+                yield RuleViolation("hold", text, act.job)
 
 
 def _waiting_time(policy: Policy) -> float | None:

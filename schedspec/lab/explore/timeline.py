@@ -12,13 +12,24 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import Amounts, Case, CaseQueue, Change, Close, Join, Leave, Submit, Use, Work
+from ..reduce.case import (
+    Amounts,
+    Case,
+    CaseQueue,
+    ChangeStep,
+    CloseStep,
+    JoinStep,
+    LeaveStep,
+    SubmitStep,
+    UseStep,
+    Work,
+)
 from ..reduce.play import Act, Happened, Story, policy_of
 
 Sums = dict[str, int]
 
 
-class Breach(NamedTuple):
+class RuleViolation(NamedTuple):
     """A rule that an act breaks."""
 
     rule: str
@@ -28,7 +39,7 @@ class Breach(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldPod:
     job: Work
     node: str
     since: float
@@ -43,7 +54,7 @@ class Moment:
     policy: Policy
     queues: Mapping[str, CaseQueue]
     nodes: Mapping[str, Amounts]
-    held: Mapping[str, Held]
+    held: Mapping[str, HeldPod]
     """The pods that hold capacity, by name."""
     leaving: frozenset[str]
     """The pods in `held` that were evicted in an earlier moment."""
@@ -79,19 +90,19 @@ class Moment:
 def moments(case: Case, story: Story) -> Iterator[Moment]:
     """Yield the moments of a play in order."""
     jobs = {work.name: work for work in case.jobs}
-    held: dict[str, Held] = {}
+    held: dict[str, HeldPod] = {}
     leaving: set[str] = set()
     served: set[str] = set()
     for (step, at), acts in groupby(story.acts, key=lambda act: (act.step, act.at)):
         happened = tuple(acts)
         steps = case.steps[:step]
-        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, Use))][-1])
+        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, UseStep))][-1])
         queues, nodes = queues_at(case, step), nodes_at(case, step)
         served |= {act.reason.preemptor.rpartition("/")[2] for act in happened if act.reason is not None}
         yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened, frozenset(served))
         for act in happened:
             if act.what is Happened.PLACED and act.job in jobs:
-                held[act.pod] = Held(jobs[act.job], act.node, at)
+                held[act.pod] = HeldPod(jobs[act.job], act.node, at)
             elif act.what is Happened.RELEASED:
                 held.pop(act.pod, None)
                 leaving.discard(act.pod)
@@ -103,17 +114,17 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
 
 def queues_at(case: Case, step: int) -> dict[str, CaseQueue]:
     found = {"default": CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
-    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, Change)}
+    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, ChangeStep)}
 
 
 def closed_at(case: Case, step: int) -> set[str]:
-    return {one.queue for one in case.steps[:step] if isinstance(one, Close)}
+    return {one.queue for one in case.steps[:step] if isinstance(one, CloseStep)}
 
 
 def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
     """Return what the nodes have during a step, by name."""
-    joined = (node for one in case.steps[:step] if isinstance(one, Join) for node in one.nodes)
-    left = {one.node for one in case.steps[:step] if isinstance(one, Leave)}
+    joined = (node for one in case.steps[:step] if isinstance(one, JoinStep) for node in one.nodes)
+    left = {one.node for one in case.steps[:step] if isinstance(one, LeaveStep)}
     return {node.name: node.has for node in (*case.nodes, *joined) if node.name not in left}
 
 
@@ -127,7 +138,7 @@ def steps_of(case: Case) -> dict[str, int]:
     """Return the number of the step that submits each job; 0 for work that exists at the beginning."""
     found = {work.name: 0 for work in case.work}
     for number, step in enumerate(case.steps, 1):
-        found |= {work.name: number for work in step.work} if isinstance(step, Submit) else {}
+        found |= {work.name: number for work in step.work} if isinstance(step, SubmitStep) else {}
     return found
 
 

@@ -18,7 +18,7 @@ _OTHERS = "; others: "
 """Begins the part of a reason that tells what protects the candidates that were not chosen."""
 
 
-class Subject(msgspec.Struct):
+class PlanInputs(msgspec.Struct):
     """The state and the two sets of files that the plan compares."""
 
     state: str
@@ -192,7 +192,7 @@ class TeamRules(msgspec.Struct):
 
 
 class Plan(msgspec.Struct):
-    subject: Subject
+    subject: PlanInputs
     changes: list[str]
     policies: tuple[str, str]
     at_once: AtOnce

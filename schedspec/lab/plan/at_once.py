@@ -26,7 +26,7 @@ HORIZON = 600.0
 """Seconds of virtual time in which a state has to settle; reservations and waits of the policy end within them."""
 
 
-class _Watcher:
+class _OutcomeReader:
     """Collects the evictions, starts and waits of one world."""
 
     def __init__(self, state: State, resource: str) -> None:
@@ -112,7 +112,7 @@ def settle(
     also: Callable[[Any], None] = lambda _outcome: None,
 ) -> tuple[PlannedWorld, Present]:
     """Run one world until it settles; amounts are of `resource`, and `also` receives every outcome."""
-    watcher = _Watcher(state, resource)
+    watcher = _OutcomeReader(state, resource)
 
     def on_outcome(outcome: Any) -> None:
         watcher.on_outcome(outcome)

@@ -63,12 +63,12 @@ class Side:
     def policies(self) -> dict[str, str]:
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
-    def declared(self, other: Side | None, crds: Path | None = None) -> Declared:
+    def declared(self, other: Side | None, crds: Path | None = None) -> DeclaredState:
         """Return the objects in files that differ from the other side; with `crds`, also Kueue's. Raises ChangeError.
 
         `crds` is the folder of Kueue's definitions.
         """
-        found, unchanged = Declared(crds), Declared(crds)
+        found, unchanged = DeclaredState(crds), DeclaredState(crds)
         for path, text in sorted(self.files.items()):
             is_unchanged = other is not None and other.files.get(path) == text
             if not _only_quotes(path) and _MANIFEST.search(text):
@@ -80,7 +80,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredState:
     """The objects of one side that a plan reads, by kind and name, and what it does not read."""
 
     crds: Path | None = None
@@ -222,7 +222,7 @@ def find_worlds(
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
     if policies is not PolicyUse.NONE:
         _find_policies(worlds, now, proposed, policy_path, _reader(worlds, policies))
-    known_files = Declared() if now is None else now.declared(proposed, crds)
+    known_files = DeclaredState() if now is None else now.declared(proposed, crds)
     declared = proposed.declared(now, crds)
     if now is None and len(proposed.files) == 1 and not declared.places and not proposed.policies():
         remedy = f"name a policy, or {', '.join(KINDS)}; submit work with --submit"
@@ -256,7 +256,7 @@ def find_worlds(
     return worlds
 
 
-def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _remarks(worlds: Worlds, declared: DeclaredState, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield what lint says of changed queues under the proposed policy, and what the plan did not read."""
     queues = [name for kind, name in replaced if kind == "Queue"]
     manifest = Manifest()

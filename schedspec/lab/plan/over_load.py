@@ -20,9 +20,9 @@ from ...virtual import Arrival, Settings
 from ...virtual.state import State
 from ..simulate import records
 from ..simulate.bookkeeping import LOAD
-from ..simulate.inputs import Scene
+from ..simulate.inputs import InitialState
 from ..simulate.metrics import spread
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
@@ -70,7 +70,7 @@ def _run(course: Course) -> str:
     )  # fmt: skip
     outcome = run(
         course.policy,
-        Scene(),
+        InitialState(),
         course.load(course.run_times),
         header,
         settings=course.settings,
@@ -79,7 +79,7 @@ def _run(course: Course) -> str:
         until=course.until,
         begin=partial(begin, state=state, run_times=course.run_times),
         cluster=Cluster(state.scheduler_names, state.node_selector),
-        monitors=Monitors(Rules(course.policy_text)),
+        monitors=MonitoredRun(Rules(course.policy_text)),
     )
     return outcome.problem
 

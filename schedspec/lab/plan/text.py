@@ -8,7 +8,7 @@ from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
 from ..simulate.metrics import scaled
-from .answer import SUBMITTED, AtOnce, OverLoad, Plan, PlannedEviction, QueueAtOnce, QueueChange, Subject, pods_of
+from .answer import SUBMITTED, AtOnce, OverLoad, Plan, PlanInputs, PlannedEviction, QueueAtOnce, QueueChange, pods_of
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
@@ -36,7 +36,7 @@ def _short(line: str) -> str:
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
 
-def _head(subject: Subject) -> str:
+def _head(subject: PlanInputs) -> str:
     """Return the subject of the plan and its state; a long path is cut to its file name, so that the numbers fit."""
     before = f"plan of {subject.proposed} against {subject.now}, on "
     after = (

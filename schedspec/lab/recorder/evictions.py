@@ -19,7 +19,7 @@ from ...monitors.reading import key_of, read
 from ...observe import view
 from ...observe.history import Object, Version
 from ...report import course
-from ...report.objects import Queues
+from ...report.objects import QueueIndex
 from ...scheduler.inputs import Gap
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
@@ -54,7 +54,7 @@ class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
     is_inferred: bool = False
 
 
-class Evictions:
+class EvictionLog:
     """Follows a ledger, and passes on every eviction once its preemptor is known, or cannot be."""
 
     def __init__(self, found: Callable[[Eviction], None]) -> None:
@@ -68,10 +68,10 @@ class Evictions:
         self.begin(Ledger(Rules("")), {})
 
     def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
-        self._ledger, self._queues, self._done = ledger, Queues(()), 0
+        self._ledger, self._queues, self._done = ledger, QueueIndex(()), 0
         for ref, obj in live.items():
             self._queues.see(ref, obj)
-        self._acts = course.Acts(ledger, ledger.rules)
+        self._acts = course.ActMonitor(ledger, ledger.rules)
         ledger.attach(self._acts)
 
     def note(self, version: Version) -> None:
@@ -171,7 +171,7 @@ class EvictionReader:
     """Reads versions, and passes on every eviction."""
 
     def __init__(self, found: Callable[[Eviction], None]) -> None:
-        self._evictions = Evictions(found)
+        self._evictions = EvictionLog(found)
         self._ledger = Ledger(Rules(""))
         self.gaps: list[Gap] = []
 

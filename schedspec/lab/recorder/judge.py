@@ -22,7 +22,7 @@ from ...scheduler.inputs import Gap
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import seconds, timestamp
 from ...schedulers import Adapter
-from .evictions import Eviction, Evictions, begun_ledger
+from .evictions import Eviction, EvictionLog, begun_ledger
 
 SETTLED = 60.0
 """Seconds after which an act counts as over, although the monitor that watches it has not seen its end."""
@@ -76,8 +76,8 @@ class Judge:
     ) -> None:
         self._found, self._off, self._since = found, off, since
         self._ledger = Ledger(Rules(""))
-        self._waits, self._pairs = _Waits(), _Pairs()
-        self._evictions = Evictions(self._on_eviction)
+        self._waits, self._pairs = _Waits(), _PingPongMonitor()
+        self._evictions = EvictionLog(self._on_eviction)
         self.adapter: Adapter | None = None
         self.policy = ""
         self.versions = 0
@@ -135,7 +135,7 @@ class Judge:
         self._found(Finding(round(found.time, 3), moment, found.monitor, about, found.text, *act))
 
 
-class _Pairs:
+class _PingPongMonitor:
     """Pairs of jobs of which each was evicted for the other. The last evictions of each pair are kept."""
 
     def __init__(self) -> None:

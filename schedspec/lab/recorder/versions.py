@@ -62,7 +62,7 @@ class VersionReader:
         self._listener, self._named, self._named_policy = listener, adapter, policy
         self._adapter: Adapter = adapter or Own()
         self._policy = policy or ""
-        self._sink = _Sink(self._arrived)
+        self._sink = _PassingHistory(self._arrived)
         self._writer = self._new_writer()
         self._checkpoint: dict[Kind, list[Object]] | None = None
         self._waiting: list[tuple[int, int, Version]] = []
@@ -189,7 +189,7 @@ class VersionReader:
             self._listener.read(heapq.heappop(self._waiting)[2])
 
 
-class _Sink(History):
+class _PassingHistory(History):
     """Passes versions on instead of keeping them. Their clock is that of the recording."""
 
     def __init__(self, arrived: Callable[[Version], None]) -> None:

@@ -26,7 +26,7 @@ from ...scheduler.kube import Absent, Change, Client, KubeError, Malformed, NotF
 from ...scheduler.recording.segments import VERSION
 from ...virtual.state.dump import ConfigMap, policy_of
 from ...virtual.state.kueue import as_served
-from .kinds import FOLLOWED, Event, Followed
+from .kinds import FOLLOWED, Event, FollowedKind
 from .writer import VersionWriter
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ Sink = Callable[[float, Input], None]
 class Feed:
     """One kind, and the signs of life of its watch."""
 
-    followed: Followed
+    followed: FollowedKind
     reflector: Reflector[Any] | None = None
     objects: dict[str, Input] = field(default_factory=dict)
     """The inputs that tell the present objects, by key."""

@@ -29,7 +29,7 @@ class TooLongError(HarnessError):
     """A span of time with more versions than a page can show."""
 
 
-class Window:
+class WindowReader:
     """Keeps the versions between two times; first, as `was`, what lived when the span began. Raises TooLongError."""
 
     def __init__(self, since: float, until: float) -> None:
@@ -89,7 +89,7 @@ class Window:
 
 def record_of(folder: Path, since: float, until: float) -> ScenarioRecord:
     """Return the record of a span of a recording. Raises StateError or TooLongError."""
-    window, found = Window(since, until), list[Finding]()
+    window, found = WindowReader(since, until), list[Finding]()
     VersionReader(window).read_all(inputs_over_time(folder, since, until))
     judge = Judge(found.append, since=since)
     VersionReader(judge).read_all(inputs_over_time(folder, since - _BEFORE, until + SETTLED))

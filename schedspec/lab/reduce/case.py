@@ -94,43 +94,43 @@ REQUIRED, PREFERRED = "required", "preferred"
 
 
 @dataclass(frozen=True, slots=True)
-class Submit:
+class SubmitStep:
     work: tuple[Work, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinStep:
     nodes: tuple[CaseNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveStep:
     """A node is removed together with its pods."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeStep:
     queue: CaseQueue
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseStep:
     """A queue is closed: its pods keep running, and no more pods are placed."""
 
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class CompleteStep:
     """A job completes: all of its pods end and are not created again."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class FailStep:
     """A pod of a job fails if it runs; it is not created again."""
 
     job: str
@@ -143,7 +143,7 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseStep:
     """Another policy comes into force."""
 
     name: str
@@ -151,7 +151,7 @@ class Use:
     text: str
 
 
-Step = Submit | Join | Leave | Change | Close | Complete | Fail | Use
+Step = SubmitStep | JoinStep | LeaveStep | ChangeStep | CloseStep | CompleteStep | FailStep | UseStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,17 +172,17 @@ class Case:
     @property
     def policies(self) -> tuple[str, ...]:
         """The texts of all policies, in the order in which they come into force."""
-        return (self.policy, *(step.text for step in self.steps if isinstance(step, Use)))
+        return (self.policy, *(step.text for step in self.steps if isinstance(step, UseStep)))
 
     @property
     def jobs(self) -> tuple[Work, ...]:
         """All work, whenever it is submitted."""
-        return self.work + tuple(job for step in self.steps if isinstance(step, Submit) for job in step.work)
+        return self.work + tuple(job for step in self.steps if isinstance(step, SubmitStep) for job in step.work)
 
     @property
     def all_nodes(self) -> tuple[CaseNode, ...]:
         """All nodes, whenever they join."""
-        return self.nodes + tuple(node for step in self.steps if isinstance(step, Join) for node in step.nodes)
+        return self.nodes + tuple(node for step in self.steps if isinstance(step, JoinStep) for node in step.nodes)
 
     @property
     def priorities(self) -> dict[str, int]:
@@ -190,11 +190,11 @@ class Case:
 
     @property
     def completed(self) -> set[str]:
-        return {step.job for step in self.steps if isinstance(step, Complete)}
+        return {step.job for step in self.steps if isinstance(step, CompleteStep)}
 
     @property
     def failed(self) -> set[str]:
-        return {step.job for step in self.steps if isinstance(step, Fail)}
+        return {step.job for step in self.steps if isinstance(step, FailStep)}
 
     @property
     def size(self) -> int:
@@ -209,7 +209,7 @@ def missing_models(case: Case) -> set[str]:
 
 
 def _all_queues(case: Case) -> Iterable[CaseQueue]:
-    return (*case.queues, *(step.queue for step in case.steps if isinstance(step, Change)))
+    return (*case.queues, *(step.queue for step in case.steps if isinstance(step, ChangeStep)))
 
 
 def ancestors(case: Case, queue: str) -> set[str]:
@@ -226,15 +226,15 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
         return tuple(job for job in found if job is not None)
 
     removed = {name for name, replacement in work.items() if replacement is None}
-    steps = (replace(step, work=mapped(step.work)) if isinstance(step, Submit) else step for step in case.steps)
+    steps = (replace(step, work=mapped(step.work)) if isinstance(step, SubmitStep) else step for step in case.steps)
     return replace(
         case,
         work=mapped(case.work),
         steps=tuple(
             step
             for step in steps
-            if not (isinstance(step, Submit) and not step.work)
-            and not (isinstance(step, Complete | Fail) and step.job in removed)
+            if not (isinstance(step, SubmitStep) and not step.work)
+            and not (isinstance(step, CompleteStep | FailStep) and step.job in removed)
         ),
     )
 
@@ -247,7 +247,7 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
         return tuple(node for node in found if node is not None)
 
     removed = {name for name, replacement in nodes.items() if replacement is None}
-    steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, Join) else step for step in case.steps)
+    steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, JoinStep) else step for step in case.steps)
     shrunk: dict[str, Work | None] = {}
     for work in case.work if removed else ():
         if lost := removed.intersection(work.nodes):
@@ -260,8 +260,8 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
         steps=tuple(
             step
             for step in steps
-            if not (isinstance(step, Join) and not step.nodes)
-            and not (isinstance(step, Leave) and step.node in removed)
+            if not (isinstance(step, JoinStep) and not step.nodes)
+            and not (isinstance(step, LeaveStep) and step.node in removed)
         ),
     )
     return map_work(changed, shrunk)
@@ -274,7 +274,7 @@ def map_queues(case: Case, queues: dict[str, CaseQueue | None]) -> Case:
     kept = tuple(
         step
         for step in case.steps
-        if not (isinstance(step, Change) and step.queue.name in removed)
-        and not (isinstance(step, Close) and step.queue in removed)
+        if not (isinstance(step, ChangeStep) and step.queue.name in removed)
+        and not (isinstance(step, CloseStep) and step.queue in removed)
     )
     return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)

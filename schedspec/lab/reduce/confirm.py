@@ -55,7 +55,7 @@ class Site:
 
 
 @dataclass(slots=True)
-class Ran:
+class FeatureRun:
     problem: str
     records: list[ScenarioRecord] = field(default_factory=list)
     results: list[results.Result] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Ran:
         return any(finding.monitor == monitor for record in self.records for finding in record.findings)
 
 
-def run(features: Sequence[Path], site: Site = Site()) -> Ran:
+def run(features: Sequence[Path], site: Site = Site()) -> FeatureRun:
     """Run features once in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         options = [*site.options(), "--out", folder, "-q", "-p", "no:cacheprovider"]
@@ -83,14 +83,16 @@ def run(features: Sequence[Path], site: Site = Site()) -> Ran:
             found = results.read(Path(folder) / results.FILE).results
             seen = list(records.read_all([Path(folder)]))
         except subprocess.TimeoutExpired:
-            return Ran(f"the run did not end within {_TIMEOUT_SECONDS * len(features):g} s")
+            return FeatureRun(f"the run did not end within {_TIMEOUT_SECONDS * len(features):g} s")
         except HarnessError:
-            return Ran("\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output")
+            return FeatureRun(
+                "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
+            )
     failed = [result for result in found if result.verdict != "passed"]
     if failed or not found:
         why = "\n".join(result.why for result in failed if result.why)
-        return Ran(why or ran.stdout.strip()[-800:] or "no scenario ran", seen, found)
-    return Ran("", seen, found)
+        return FeatureRun(why or ran.stdout.strip()[-800:] or "no scenario ran", seen, found)
+    return FeatureRun("", seen, found)
 
 
 def shows(site: Site, once: Callable[[], bool]) -> bool:

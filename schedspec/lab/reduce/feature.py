@@ -18,18 +18,18 @@ from .case import (
     Case,
     CaseNode,
     CaseQueue,
-    Change,
-    Close,
-    Complete,
-    Fail,
-    Join,
-    Leave,
-    Submit,
-    Use,
+    ChangeStep,
+    CloseStep,
+    CompleteStep,
+    FailStep,
+    JoinStep,
+    LeaveStep,
+    SubmitStep,
+    UseStep,
     Work,
 )
 from .play import SettledState, Story, quantities
-from .signature import Differs, EvictedFate, Fate, RunningFate, Signature, WaitingFate
+from .signature import DifferentFate, EvictedFate, Fate, RunningFate, Signature, WaitingFate
 
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
@@ -86,11 +86,11 @@ def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
     services = {job.name for job in case.jobs if job.is_service}
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
-        when_begun = when_begun or last or not story.settled or not isinstance(step, Submit | Join)
-        lead = "When" if last or (when_begun and not isinstance(step, Submit)) else "And"
+        when_begun = when_begun or last or not story.settled or not isinstance(step, SubmitStep | JoinStep)
+        lead = "When" if last or (when_begun and not isinstance(step, SubmitStep)) else "And"
         match step:
-            case Submit():
-                if number and isinstance(case.steps[number - 1], Submit) and not when_begun | last:
+            case SubmitStep():
+                if number and isinstance(case.steps[number - 1], SubmitStep) and not when_begun | last:
                     yield "    And a second has passed"
                 settled = story.settled[number + 1] if number + 1 < len(story.settled) else None
                 lead = "When" if when_begun else "And"
@@ -100,20 +100,20 @@ def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
                     lead = "And"
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
-            case Join():
+            case JoinStep():
                 word = "join:" if when_begun else ""
                 yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
-            case Leave():
+            case LeaveStep():
                 yield f'    When node "{step.node}" leaves with its pods'
-            case Change():
+            case ChangeStep():
                 yield from _change(_queue(step.queue, unread_settings(case.policy)))
-            case Close():
+            case CloseStep():
                 yield f'    When queue "{step.queue}" is closed'
-            case Complete():
+            case CompleteStep():
                 yield f"    When {_end_of(step.job, services, story)}"
-            case Fail():
+            case FailStep():
                 yield f'    When pod "{step.pod}" fails with exit code 1'
-            case Use():
+            case UseStep():
                 yield f'    When the policy "{step.name}" is given'
 
 
@@ -239,7 +239,7 @@ def title_of(signature: Signature | RunningFate) -> str:
             return f"A job waits{': ' if why else ''}{why}"
         case RunningFate():
             return "A job runs"
-        case Differs():
+        case DifferentFate():
             return f"{title_of(signature.fate)}, but not under another policy"
         case _:
             return f"A promise does not hold: {signature.name}"
@@ -271,7 +271,7 @@ def thens_of(case: Case, signature: Signature | RunningFate, story: Story) -> li
             return [*found, *(f'"{name}" waits because of "{part}"' for part in parts)]
         case RunningFate():
             return [f'"{name}" runs']
-        case Differs():
+        case DifferentFate():
             return thens_of(case, signature.fate, story)
         case _:
             return []

@@ -14,14 +14,14 @@ from pathlib import Path
 from ...observe.view import count
 from . import feature, written
 from .case import Case
-from .confirm import Ran, Site, run, shows
+from .confirm import FeatureRun, Site, run, shows
 from .feature import Text, write_feature
 from .play import NOT_PLAYED
 from .signature import Signature, rule_of
 
 OWED, TOLD = "owed", "told"
 """The general promises that are checked on a cluster."""
-Finds = Callable[[Case, Ran], set[str]]
+Finds = Callable[[Case, FeatureRun], set[str]]
 """Returns the signatures that a case and a run of it show."""
 
 

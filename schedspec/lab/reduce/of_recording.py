@@ -16,7 +16,7 @@ from ...virtual.state import At, State, read_state
 from ...virtual.state.over_time import apply_to, inputs_over_time, state_over_time
 from ..recorder.judge import Finding, Judge
 from ..recorder.versions import VersionReader
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 
 
 def states_before_evictions(recording: Path, pod: str) -> Iterator[State]:
@@ -135,7 +135,7 @@ def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
         return
     inputs = [*inputs_of(path)]
     policy = [given.text for given in inputs if isinstance(given, PolicyLoaded)][-1:]
-    monitors, now = Monitors(Rules("".join(policy)), burst=BURST), 0.0
+    monitors, now = MonitoredRun(Rules("".join(policy)), burst=BURST), 0.0
     acts: list[tuple[str, tuple[float, int]]] = []
     for recorded in inputs:
         monitors.observe(now, recorded)

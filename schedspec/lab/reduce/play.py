@@ -44,15 +44,15 @@ from .case import (
     Case,
     CaseNode,
     CaseQueue,
-    Change,
-    Close,
-    Complete,
-    Fail,
-    Join,
-    Leave,
+    ChangeStep,
+    CloseStep,
+    CompleteStep,
+    FailStep,
+    JoinStep,
+    LeaveStep,
     Step,
-    Submit,
-    Use,
+    SubmitStep,
+    UseStep,
     Work,
 )
 
@@ -209,10 +209,10 @@ def play(
     `stop`: whether the play ends at this eviction. `listener`: receives every input of the core and every outcome, in
     order. `gap`: seconds between the jobs of one step: writes take time in a live cluster. Raises PolicyError.
     """
-    return _Play(case, stop, listener, gap).run()
+    return _CaseRun(case, stop, listener, gap).run()
 
 
-class _Play:
+class _CaseRun:
     def __init__(
         self, case: Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
     ) -> None:
@@ -278,25 +278,25 @@ class _Play:
 
     def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
-            case Submit():
+            case SubmitStep():
                 return [self._adopted(job, now) for job in step.work]
-            case Join():
+            case JoinStep():
                 self._nodes += step.nodes
                 joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
                 return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
-            case Leave():
+            case LeaveStep():
                 return [RemoveNode(step.node)]
-            case Change():
+            case ChangeStep():
                 self._queues[step.queue.name] = step.queue
                 return [self._queue_seen(step.queue.name)]
-            case Close():
+            case CloseStep():
                 self._closed.add(step.queue)
                 return [self._queue_seen(step.queue)]
-            case Complete():
+            case CompleteStep():
                 return [EndWork(f"{NAMESPACE}/{step.job}")]
-            case Fail():
+            case FailStep():
                 return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
-            case Use():
+            case UseStep():
                 return [UsePolicy(policy_of(step.text))]
 
     def _adopted(self, work: Work, created: float) -> Adopted:

@@ -33,7 +33,7 @@ from .play import play
 from .shrink import OutOfBudgetError, Tester, merge_steps, remove_objects, variants
 from .signature import (
     Broken,
-    Differs,
+    DifferentFate,
     EvictedFate,
     Signature,
     WaitingFate,
@@ -171,7 +171,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
         case, wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
-    if isinstance(wanted, Differs):
+    if isinstance(wanted, DifferentFate):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
 

@@ -20,9 +20,9 @@ from .case import (
     Case,
     CaseNode,
     CaseQueue,
-    Join,
+    JoinStep,
     Step,
-    Submit,
+    SubmitStep,
     Work,
     ancestors,
     map_nodes,
@@ -208,8 +208,8 @@ def _variants(case: Case) -> Iterator[Case]:
     waiting = sorted((job for job in case.work if not job.nodes), key=lambda job: (job.created, job.name))
     bare = replace(case, work=())
     last = _last(waiting, case.subject)
-    together: list[Step] = [Submit(_fresh(waiting))] if waiting else []
-    for first in ([Submit(_fresh(running))] if running else [], [Submit(_fresh([job])) for job in running]):
+    together: list[Step] = [SubmitStep(_fresh(waiting))] if waiting else []
+    for first in ([SubmitStep(_fresh(running))] if running else [], [SubmitStep(_fresh([job])) for job in running]):
         yield replace(bare, steps=(*first, *together))
         yield replace(bare, steps=(*first, *last))
     for only_running in (False, True):  # node by node: with all pods of a job, or only with those that run
@@ -223,7 +223,7 @@ def _fresh(work: list[Work]) -> tuple[Work, ...]:
 def _last(waiting: list[Work], subject: str) -> list[Step]:
     """Return steps that submit the waiting work: one step, or a step for each job if the subject is among them."""
     groups = [waiting] if all(job.name != subject for job in waiting) else [[job] for job in waiting]
-    return [Submit(_fresh(group)) for group in groups if group]
+    return [SubmitStep(_fresh(group)) for group in groups if group]
 
 
 def _node_by_node(case: Case, running: list[Work], only_running: bool) -> list[Step]:
@@ -232,35 +232,35 @@ def _node_by_node(case: Case, running: list[Work], only_running: bool) -> list[S
     placed: set[str] = set()
     joined: set[str] = set()
     for node in case.nodes:
-        steps.append(Join((node,)))
+        steps.append(JoinStep((node,)))
         joined.add(node.name)
         fit = [job for job in running if job.name not in placed and joined.issuperset(job.nodes)]
         for job in fit:
             part = replace(job, pods=len(job.nodes), minimum=min(job.minimum, len(job.nodes)))
-            steps.append(Submit(_fresh([part if only_running else job])))
+            steps.append(SubmitStep(_fresh([part if only_running else job])))
         placed.update(job.name for job in fit)
     return steps
 
 
 def merge_steps(tester: Tester) -> None:
     """Merge neighbouring steps of one kind, and add nodes at the beginning, where the incident stays the same."""
-    early = [node for step in tester.best.steps if isinstance(step, Join) for node in step.nodes]
+    early = [node for step in tester.best.steps if isinstance(step, JoinStep) for node in step.nodes]
     if early:
-        rest = tuple(step for step in tester.best.steps if not isinstance(step, Join))
+        rest = tuple(step for step in tester.best.steps if not isinstance(step, JoinStep))
         tester.propose(replace(tester.best, nodes=(*tester.best.nodes, *early), steps=rest))
-    if isinstance(next(iter(tester.best.steps), None), Join):
+    if isinstance(next(iter(tester.best.steps), None), JoinStep):
         first = tester.best.steps[0]
-        assert isinstance(first, Join)
+        assert isinstance(first, JoinStep)
         tester.propose(replace(tester.best, nodes=(*tester.best.nodes, *first.nodes), steps=tester.best.steps[1:]))
     number = 0
     while number + 1 < len(tester.best.steps):
         one, other = tester.best.steps[number : number + 2]
-        if not (isinstance(one, Submit) and isinstance(other, Submit)) or not tester.propose(
+        if not (isinstance(one, SubmitStep) and isinstance(other, SubmitStep)) or not tester.propose(
             replace(
                 tester.best,
                 steps=(
                     *tester.best.steps[:number],
-                    Submit((*one.work, *other.work)),
+                    SubmitStep((*one.work, *other.work)),
                     *tester.best.steps[number + 2 :],
                 ),
             )

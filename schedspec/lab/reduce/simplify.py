@@ -18,14 +18,14 @@ from .case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Close,
-    Complete,
-    Fail,
-    Join,
-    Leave,
-    Submit,
-    Use,
+    ChangeStep,
+    CloseStep,
+    CompleteStep,
+    FailStep,
+    JoinStep,
+    LeaveStep,
+    SubmitStep,
+    UseStep,
     Work,
     map_nodes,
     map_queues,
@@ -220,7 +220,7 @@ def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
     work: dict[str, Work | None] = {job.name: replace(job, requests=change(job.requests)) for job in case.jobs}
     changed = map_work(map_queues(map_nodes(case, nodes), queues), work)
     steps = (
-        replace(step, queue=_map_queue(step.queue, change)) if isinstance(step, Change) else step
+        replace(step, queue=_map_queue(step.queue, change)) if isinstance(step, ChangeStep) else step
         for step in changed.steps
     )
     return replace(changed, steps=tuple(steps))
@@ -305,21 +305,21 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
 
     def step(old: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
         match old:
-            case Submit():
-                return Submit(tuple(map(work, old.work)))
-            case Join():
-                return Join(tuple(map(node, old.nodes)))
-            case Leave():
-                return Leave(nodes.get(old.node, old.node))
-            case Change():
-                return Change(queue(old.queue))
-            case Close():
-                return Close(queues.get(old.queue, old.queue))
-            case Complete():
-                return Complete(jobs.get(old.job, old.job))
-            case Fail():
+            case SubmitStep():
+                return SubmitStep(tuple(map(work, old.work)))
+            case JoinStep():
+                return JoinStep(tuple(map(node, old.nodes)))
+            case LeaveStep():
+                return LeaveStep(nodes.get(old.node, old.node))
+            case ChangeStep():
+                return ChangeStep(queue(old.queue))
+            case CloseStep():
+                return CloseStep(queues.get(old.queue, old.queue))
+            case CompleteStep():
+                return CompleteStep(jobs.get(old.job, old.job))
+            case FailStep():
                 return replace(old, job=jobs.get(old.job, old.job))
-            case Use():
+            case UseStep():
                 return old
 
     return replace(

@@ -23,7 +23,7 @@ LOAD = "load/"
 """Namespace of the workloads of a load, which records omit; jobs of a state are named by their keys."""
 
 
-class _Open:
+class _OpenRecord:
     """The open record of a job that is not over."""
 
     __slots__ = ("cards_of_pod", "held", "preempts", "reasons", "record", "since", "waits", "waits_since")
@@ -37,7 +37,7 @@ class _Open:
         self.preempts = False
 
 
-class Bookkeeping:
+class OutcomeRecorder:
     """Turn outcomes into records and samples, and pass these to `write`."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Bookkeeping:
         self._write, self._metrics, self._resource = write, metrics, resource
         self._unit = resources.unit_of(resource)
         self._sample, self._capacity = sample, capacity
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenRecord] = {}
         self._numbers: dict[str, QueueNumbers] = {}
         self._waiting: dict[str, int] = {}
         self._bucket = -math.inf
@@ -80,7 +80,7 @@ class Bookkeeping:
                 if job is not None:  # reasons may follow the end of a job
                     self._process(job, outcome)
 
-    def _process(self, job: _Open, outcome: outcomes.Outcome) -> None:
+    def _process(self, job: _OpenRecord, outcome: outcomes.Outcome) -> None:
         match outcome:
             case outcomes.Admitted():
                 job.record.admitted = outcome.at if job.record.admitted is None else job.record.admitted
@@ -125,17 +125,17 @@ class Bookkeeping:
             outcome.min_member, outcome.requests, each * outcome.pods,
             outcome.run_time if outcome.run_time < math.inf else None, outcome.at,
         )  # fmt: skip
-        self._open[outcome.job] = _Open(record, each)
+        self._open[outcome.job] = _OpenRecord(record, each)
         self._waiting[outcome.queue] = self._waiting.get(outcome.queue, 0) + 1
         self._metrics.submitted(outcome.at, outcome.queue, each, outcome.pods)
 
-    def _started(self, job: _Open, outcome: outcomes.Started) -> None:
+    def _started(self, job: _OpenRecord, outcome: outcomes.Started) -> None:
         record = job.record
         record.started = outcome.at if record.started is None else record.started
         record.outcome, record.attempts = "running", outcome.attempt
         self._waiting[record.queue] -= 1
 
-    def _stopped(self, job: _Open, outcome: outcomes.Stopped) -> None:
+    def _stopped(self, job: _OpenRecord, outcome: outcomes.Stopped) -> None:
         record, lost = job.record, outcome.lost * job.record.cards
         record.outcome = "waiting"
         record.card_seconds_lost += lost
@@ -143,7 +143,7 @@ class Bookkeeping:
         if record.evictions:  # the last entry broke the gang, because an outcome follows its cause
             record.evictions[-1].lost += lost
 
-    def _hold(self, job: _Open, pods: int, at: float) -> None:
+    def _hold(self, job: _OpenRecord, pods: int, at: float) -> None:
         record, cards = job.record, pods * job.cards_of_pod
         if not cards:
             return
@@ -153,7 +153,7 @@ class Bookkeeping:
         job.held, job.since = job.held + cards, at
         self._metrics.hold(record.queue, cards)
 
-    def _ended(self, job: _Open, outcome: outcomes.Ended) -> None:
+    def _ended(self, job: _OpenRecord, outcome: outcomes.Ended) -> None:
         record = job.record
         if record.outcome == "waiting":
             self._waiting[record.queue] -= 1
@@ -162,7 +162,7 @@ class Bookkeeping:
         self._finish(job)
         self.over += 1
 
-    def _evicted(self, job: _Open, outcome: outcomes.Evicted) -> None:
+    def _evicted(self, job: _OpenRecord, outcome: outcomes.Evicted) -> None:
         why = outcome.reason
         loss = JobEviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
         self._record_loss(job, loss, lambda: render_victim(why))
@@ -171,7 +171,7 @@ class Bookkeeping:
             preemptor.preempts = True
             self._metrics.preempts(preemptor.record.cards)
 
-    def _record_loss(self, job: _Open, new: JobEviction, reason: Callable[[], str]) -> None:
+    def _record_loss(self, job: _OpenRecord, new: JobEviction, reason: Callable[[], str]) -> None:
         """Record lost pods; those of one moment and cause share an entry."""
         last = job.record.evictions[-1] if job.record.evictions else None
         if last is not None and (last.at, last.preemptor, last.action) == (new.at, new.preemptor, new.action):
@@ -181,11 +181,11 @@ class Bookkeeping:
         new.reason = reason()
         job.record.evictions = [*job.record.evictions, new]
 
-    def _set_reason(self, job: _Open, refusal: Refusal | None, at: float) -> None:
+    def _set_reason(self, job: _OpenRecord, refusal: Refusal | None, at: float) -> None:
         self._end_reason(job, at)
         job.reasons, job.waits_since = refusal, at
 
-    def _end_reason(self, job: _Open, at: float) -> None:
+    def _end_reason(self, job: _OpenRecord, at: float) -> None:
         if job.reasons is None:
             return
         types = tuple(type(why).__name__ for why in job.reasons.items)
@@ -193,7 +193,7 @@ class Bookkeeping:
         wait.seconds += at - job.waits_since
         wait.text = render_refusal(job.reasons)
 
-    def _finish(self, job: _Open) -> None:
+    def _finish(self, job: _OpenRecord) -> None:
         record = job.record
         self._end_reason(job, self._at)
         record.waits = sorted(job.waits.values(), key=lambda wait: wait.since)

@@ -28,7 +28,7 @@ from .against import differences, read_end
 from .columns import FIELDS, PRESETS, InputError
 from .inputs import Inputs, read_inputs
 from .metrics import scaled
-from .monitored import Monitors
+from .monitored import MonitoredRun
 from .records import FORMAT, End, Finding, Run
 from .runner import Outcome, run
 
@@ -256,7 +256,7 @@ def _simulate(given: SimpleNamespace, *, is_judged: bool) -> Outcome:
             until=until,
             begin=inputs.begin,
             cluster=inputs.cluster,
-            monitors=Monitors(Rules(policy.text)) if is_judged else None,
+            monitors=MonitoredRun(Rules(policy.text)) if is_judged else None,
             on_input=on_input,
         )
 

@@ -33,7 +33,7 @@ from ...scheduler.reasons.text import count
 from ...virtual import Arrival, OnEviction, Simulation, node
 from ...virtual.state import At, State, holds_load, read_state
 from .columns import CellError, InputError, RowError, changed, parse_mapping, quantity
-from .present import Recorded, RunTimes, begin, opened
+from .present import RecordedLoad, RunTimes, begin, opened
 from .synthetic import read_synthetic
 from .trace import Trace, arrivals, open_text, read_trace
 
@@ -69,7 +69,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
                 if field not in places:
                     named = " or ".join(_COLUMNS[field])
                     raise InputError(f"{path}:1", f"no column {named}", f"columns are {', '.join(header) or 'missing'}")
-            read = _Rows(str(path), header, places, resource)
+            read = _NodeReader(str(path), header, places, resource)
             return [read.node(row, rows.line_num) for row in rows if row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
@@ -77,7 +77,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
         raise InputError(str(path), f"cannot be read: {reason}", remedy) from error
 
 
-class _Rows:
+class _NodeReader:
     def __init__(self, source: str, header: list[str], places: dict[str, int], resource: str) -> None:
         self._source, self._header, self._places = source, header, places
         self._units = {"cards": (resource, ""), **_UNITS}
@@ -107,7 +107,7 @@ _NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]
 
 
 @dataclass(slots=True)
-class Scene:
+class InitialState:
     """The objects that exist when a simulation begins."""
 
     nodes: list[objects.Node] = field(default_factory=list)
@@ -122,9 +122,9 @@ class Scene:
         )
 
 
-def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -> Scene:
+def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -> InitialState:
     """Read the options `--nodes` and `--queues`. Raises InputError."""
-    scene = Scene()
+    scene = InitialState()
     for path in manifests:
         _read_manifest(path, scene)
     for text in nodes:
@@ -136,7 +136,7 @@ def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -
     return scene
 
 
-def add_queues(scene: Scene, names: Iterable[str]) -> list[str]:
+def add_queues(scene: InitialState, names: Iterable[str]) -> list[str]:
     """Add a queue of weight 1 for each name without a queue. Return the names of the added queues."""
     known = {queue.metadata.name for queue in scene.queues}
     added = [name for name in names if name not in known]
@@ -167,7 +167,7 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
     return [node(f"node-{before + index:05}", allocatable) for index in range(int(match["count"]))]
 
 
-def _read_manifest(path: Path, scene: Scene) -> None:
+def _read_manifest(path: Path, scene: InitialState) -> None:
     place, ignored, used = str(path), Counter[str](), False
     try:
         for document in documents(path.read_text("utf-8")):
@@ -191,7 +191,7 @@ def _read_manifest(path: Path, scene: Scene) -> None:
         raise InputError(str(path), f"has nothing that a simulation reads: {kinds}", remedy)
 
 
-def _add(item: dict[str, Any], scene: Scene) -> bool:
+def _add(item: dict[str, Any], scene: InitialState) -> bool:
     """Add a queue, a node or a priority class to the scene; return False for any other object."""
     match item.get("kind"), str(item.get("apiVersion", "")).partition("/")[0]:
         case "Queue", "scheduling.volcano.sh":
@@ -225,7 +225,7 @@ class Inputs:
     queues: list[str]
     total: dict[str, int]
     """Capacity of all nodes, in the units of `model.resources`."""
-    scene: Scene = field(default_factory=Scene)
+    scene: InitialState = field(default_factory=InitialState)
     seed: int | None = None
     until: float = math.inf
     """The time at which the known load ends."""
@@ -332,7 +332,7 @@ def _without_load(state: State) -> Inputs:
 
 
 def _use_recording_as_load(found: Inputs, given: SimpleNamespace, state: State) -> None:
-    recorded = Recorded(given.state, state)
+    recorded = RecordedLoad(given.state, state)
     run_times = RunTimes(recorded.run_times, given.run_time)
     found.load, found.jobs = recorded.arrivals(run_times), found.jobs + len(recorded)
     found.until, found.span = recorded.until, max(recorded.until - state.taken, 1.0)

@@ -47,7 +47,7 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 @dataclass(slots=True)
-class QueueTotals:
+class QueueMetrics:
     entitled: float = 0.0
     """Card-seconds to which the queue was entitled: the smaller of deserved and requested."""
     short: float = 0.0
@@ -70,7 +70,7 @@ class Metrics:
 
     capacity: float
     """Cards of all nodes."""
-    queues: dict[str, QueueTotals] = field(default_factory=dict)
+    queues: dict[str, QueueMetrics] = field(default_factory=dict)
     waits: dict[tuple[str, str], array[float]] = field(default_factory=dict)
     completions: array[float] = field(default_factory=lambda: array("d"))
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -90,8 +90,8 @@ class Metrics:
     """Number of pods by their cards, for each queue."""
     _usual: dict[str, float] = field(default_factory=dict)
 
-    def of(self, queue: str) -> QueueTotals:
-        return self.queues.setdefault(queue, QueueTotals())
+    def of(self, queue: str) -> QueueMetrics:
+        return self.queues.setdefault(queue, QueueMetrics())
 
     def add(self, job: JobRecord) -> None:
         """Add a job that is over, or that was not over at the end of the run."""

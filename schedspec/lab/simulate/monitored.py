@@ -22,7 +22,7 @@ from ...virtual.outcomes import Cycle, Evicted
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
 
 
-class Monitors:
+class MonitoredRun:
     """Judges one run under a policy. Its memory grows with what lives."""
 
     def __init__(self, rules: Rules, *, burst: float = 0.0) -> None:

@@ -1,7 +1,7 @@
 """Begin a simulation from a state: show the state to the core, and continue its work.
 
 Running work needs a remaining run time, and waiting work a run time. A cluster knows neither, so `RunTimes` defines
-a rule. The later inputs of a recording (`Recorded`) are a load:
+a rule. The later inputs of a recording (`RecordedLoad`) are a load:
 
 1. A PodGroup and its pods arrive when the recording shows the first of them.
 2. A job runs as long as it ran in the recording. The run time of a job that still runs at the end is unknown.
@@ -166,7 +166,7 @@ class _Job:
         return max(self.ended - self.began, 1.0)
 
 
-class Recorded:
+class RecordedLoad:
     """The later inputs of a recording. Raises StateError."""
 
     def __init__(self, path: Path, state: State) -> None:

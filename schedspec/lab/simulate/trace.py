@@ -47,7 +47,7 @@ _ASSUMED = (
 
 
 @dataclass(slots=True)
-class Skipped:
+class RowProblem:
     """Bad rows of one cause that were left out."""
 
     first: RowError
@@ -60,7 +60,7 @@ class Trace:
 
     source: str
     jobs: list[TraceJob] = field(default_factory=list)
-    skipped: dict[tuple[str, str], Skipped] = field(default_factory=dict)
+    skipped: dict[tuple[str, str], RowProblem] = field(default_factory=dict)
     """Bad rows that were left out, by column and problem."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Queues whose names Kubernetes does not permit: name in the trace → name in the run."""
@@ -72,7 +72,7 @@ class Trace:
     def skip(self, error: RowError) -> None:
         known = self.skipped.get((error.column, error.problem))
         if known is None:
-            self.skipped[error.column, error.problem] = Skipped(error)
+            self.skipped[error.column, error.problem] = RowProblem(error)
         else:
             known.rows += 1
 
@@ -115,7 +115,7 @@ def read_trace(
     check_mapping(mapping)
     try:
         with open_text(path) as file:
-            trace = _read(file, str(path), mapping, _Cells(mapping, resource, queues), skip_bad=skip_bad)
+            trace = _read(file, str(path), mapping, _JobReader(mapping, resource, queues), skip_bad=skip_bad)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
@@ -142,7 +142,7 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells, *, skip_bad: bool) -> Trace:
+def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _JobReader, *, skip_bad: bool) -> Trace:
     line = file.readline()
     if not line.strip():
         raise InputError(source, "is empty", "name a file with a header and one job a row")
@@ -199,7 +199,7 @@ def _separator(header: str, mapping: Mapping[str, str]) -> str:
     return max(_SEPARATORS, key=found)
 
 
-class _Cells:
+class _JobReader:
     """Makes jobs from rows. Equal parts are shared, because a trace may have a million rows."""
 
     def __init__(self, mapping: Mapping[str, str], resource: str, queues: Iterable[str] | None) -> None:

@@ -22,14 +22,14 @@ from ...scheduler.model.objects import Pod
 from ...scheduler.model.task import job_key_of
 from ...scheduler.policy.loader import texts_in
 from ...schedulers import Adapter, find
-from ...schedulers.adapter import Nobody
+from ...schedulers.adapter import NoAdapter
 from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kube_scheduler_process import default_policy
 from ...schedulers.kueue import Kueue
 from ...virtual.state import State, kueue, require_ours
 from ..plan.answer import PlannedWorld
 from ..plan.changes import PolicyUse, Worlds
-from ..plan.make import Decided, Decider, Model, Request, resource_of
+from ..plan.make import Decided, DecidingScheduler, ModelScheduler, Request, resource_of
 from .decisions import Work
 from .world import Twin, World, run_world
 
@@ -173,7 +173,7 @@ class Choice:
         """Whether two versions are compared."""
         return ".." in self.scheduler
 
-    def of(self, state: State) -> Decider:
+    def of(self, state: State) -> DecidingScheduler:
         """Return who decides.
 
         Raises:
@@ -200,7 +200,7 @@ class Choice:
         twin = self._twin(adapter)
         return OwnProgram(twin, twin, self.runs or adapter.runs)
 
-    def _model(self, state: State) -> Model:
+    def _model(self, state: State) -> ModelScheduler:
         require_ours(state)
         for option, is_set in (
             ("--scheduler", self.scheduler),
@@ -214,7 +214,7 @@ class Choice:
                     f"{option}: our model decides on this state, and asks no program of a scheduler\n"
                     f"  do next: leave {remedy}"
                 )
-        return Model()
+        return ModelScheduler()
 
     def _lacks(self, adapter: Adapter) -> bool:
         return self.programs is None and bool(binaries.missing(adapter.programs, folder=None))
@@ -225,7 +225,7 @@ class Choice:
 
 def _require_work(state: State, adapter: Adapter) -> None:
     """Raise HarnessError or StateError if an adapter has nothing to decide on a state, before a cluster boots."""
-    if isinstance(adapter, Nobody):
+    if isinstance(adapter, NoAdapter):
         raise HarnessError(
             "--scheduler none: no program decides\n  do next: name the scheduler of the cluster, or --model"
         )
@@ -284,5 +284,5 @@ class OwnProgram:
         if worlds.unread:
             why = worlds.unread.splitlines()[0]
             return found._replace(assumptions=[*found.assumptions, f"our model cannot read the policy: {why}"])
-        model = Model().decide(request, worlds)
+        model = ModelScheduler().decide(request, worlds)
         return found._replace(model=(model.now[0], model.proposed[0]))

@@ -29,7 +29,7 @@ class _Unit:
 
 
 @dataclass(slots=True)
-class _Sum:
+class _EvictionSums:
     last: tuple[Pod, Eviction]
     units: dict[str, _Unit] = field(default_factory=dict)
     """By job."""
@@ -46,7 +46,7 @@ class DisproportionateMonitor(Monitor):
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
         super().__init__(ledger, rules)
-        self._sums: dict[str, dict[tuple[str, int], _Sum]] = {}
+        self._sums: dict[str, dict[tuple[str, int], _EvictionSums]] = {}
         """Preemptor → cause and the number of the last change of a node or a queue → sum."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
@@ -54,7 +54,7 @@ class DisproportionateMonitor(Monitor):
         jobs, key = self.ledger.jobs, (eviction.cause, eviction.changed)
         preemptors = [jobs[name] for name in eviction.preemptors if name in jobs]
         for job in preemptors[:1]:
-            found = self._sums.setdefault(job.key, {}).setdefault(key, _Sum((pod, eviction)))
+            found = self._sums.setdefault(job.key, {}).setdefault(key, _EvictionSums((pod, eviction)))
             found.last = pod, eviction
             waiting = [it for preemptor in preemptors for it in preemptor.waiting.values() if it.created > found.newest]
             found.waited |= {it.uid: it for it in waiting}
@@ -76,7 +76,7 @@ class DisproportionateMonitor(Monitor):
             for found in self._sums.pop(key).values():
                 self._judge(found)
 
-    def _judge(self, found: _Sum) -> None:
+    def _judge(self, found: _EvictionSums) -> None:
         waited = [*found.waited.values()]
         pods = [pod for pod in waited if pod.bound or pod.is_nominated] or waited
         if not pods:

@@ -33,7 +33,7 @@ class _Bind(NamedTuple):
     """The amounts that were freed before the bind for the job, or without a named preemptor."""
 
 
-class _Cut(NamedTuple):
+class _GuaranteeEviction(NamedTuple):
     """An eviction that cuts into a guarantee, unless the queue has as much reserved for its waiting jobs."""
 
     pod: Pod
@@ -53,7 +53,7 @@ class GuaranteeMonitor(Monitor):
         self._binds: list[_Bind] = []
         self._lacking: set[str] = set()
         """Dimensions of which too little was free at the last bind: each is reported once until enough is free."""
-        self._cuts: list[_Cut] = []
+        self._cuts: list[_GuaranteeEviction] = []
         self._unnamed: dict[str, Amounts] = {}
         """Node → what evictions without a named preemptor freed there, and no bind has used."""
         self._has_cards = rules.queue_plugin == CARD_PLUGIN
@@ -120,7 +120,7 @@ class GuaranteeMonitor(Monitor):
         for name in ledger.lineage(pod.job.queue):
             guarantees, held = [spec.guarantee for spec in ledger.lately(name)], ledger.below(name)
             if name not in receives and _short(guarantees, held, pod.requests):
-                self._cuts.append(_Cut(pod, eviction, name, guarantees, held))
+                self._cuts.append(_GuaranteeEviction(pod, eviction, name, guarantees, held))
 
     def on_moment(self) -> None:
         for bind in self._binds:

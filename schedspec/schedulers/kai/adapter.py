@@ -40,7 +40,7 @@ from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
 from ..adapter import OF_OTHERS, Adapter, Site, UnsuitableClusterError, read_policy
-from ..daemon import Daemon, Programs, free_port
+from ..daemon import Daemon, ProgramScheduler, free_port
 from ..installable import definitions_of
 from ..readiness import NotReadyError, retrying
 
@@ -63,7 +63,7 @@ def read(text: str) -> KaiPolicy:
     return read_policy(text, KaiPolicy, "KAI")
 
 
-class KaiProcesses(Programs):
+class KaiProcesses(ProgramScheduler):
     """Two programs. The binder keeps running when a new policy restarts the scheduler."""
 
     def __init__(self, site: Site, programs: Mapping[str, Path]) -> None:

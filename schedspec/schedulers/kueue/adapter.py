@@ -27,12 +27,12 @@ from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
 from ...clusters.protocol import Settings
 from .. import programs_folder
 from ..adapter import OF_OTHERS, Scheduler, Site, UnsuitableClusterError, sha256
-from ..deployed import DeploymentPlace, tag_of
+from ..deployed import DeploymentSite, tag_of
 from ..from_images import Images
-from ..installable import Installable, definitions_of
+from ..installable import InstallableAdapter, definitions_of
 from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
-from .processes import SECRET_NAME, KueueProcess, Manager
+from .processes import SECRET_NAME, KueueProcess, KueueProgram
 from .quota import KueuePolicy
 
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
@@ -46,7 +46,7 @@ class KueueScheduler(Scheduler):
 
     def __init__(
         self,
-        manager: Manager,
+        manager: KueueProgram,
         placement: KubeSchedulerProcess,
         placement_policy: str,
         read: Callable[[str], KueuePolicy],
@@ -109,14 +109,14 @@ _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "
 """Kinds whose definitions must name a conversion webhook: Kueue's certificate manager expects that."""
 
 
-class Kueue(Installable):
+class Kueue(InstallableAdapter):
     """Kueue with its own definitions. Queues of the scenario's tables become ClusterQueues, LocalQueues and Cohorts."""
 
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
     has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = {f"{kind}.kueue.x-k8s.io": "" for kind in WATCHED}
-    place: ClassVar[DeploymentPlace] = deployed.PLACE
+    place: ClassVar[DeploymentSite] = deployed.PLACE
     runs_beside: ClassVar[bool] = False
     templates: ClassVar[str] = "kueue"
     sees_all: bool = True
@@ -178,7 +178,7 @@ class Kueue(Installable):
         scheduler = KubeSchedulerProcess(site, minor, gates="")
         return KueueScheduler(self._manager(site), scheduler, default_policy(), self.read)
 
-    def _manager(self, site: Site) -> Manager:
+    def _manager(self, site: Site) -> KueueProgram:
         if version := self.installed(site):
             return deployed.InstalledKueue(site, version)
         if self.images:

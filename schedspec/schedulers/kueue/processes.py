@@ -33,7 +33,7 @@ _LOGGERS: Final = ("job", "v1_pod", *(f"{kind}-reconciler" for kind in _QUOTA))
 """Loggers of the controllers that have to run before Kueue admits anything."""
 
 
-class Manager(Scheduler):
+class KueueProgram(Scheduler):
     """Kueue itself: a process, pods from an image, or an installation. `configure` starts it."""
 
     def prepare(self) -> None:
@@ -49,7 +49,7 @@ class Manager(Scheduler):
         raise NotImplementedError
 
 
-class KueueProcess(Manager):
+class KueueProcess(KueueProgram):
     """One program. A policy with another configuration restarts it."""
 
     def __init__(self, site: Site, program: binaries.Binary) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ...api.errors import PolicyRefusedError
 from ..adapter import Site, UnsuitableClusterError, sha256
-from ..daemon import Programs
+from ..daemon import ProgramScheduler
 from ..readiness import NotReadyError, retrying
 from . import queues
 
@@ -82,7 +82,7 @@ _INTERVAL: Final = {"service.schedulingInterval": "100ms"}
 """How often YuniKorn submits what waits; its default is a second."""
 
 
-class YuniKornProcess(Programs):
+class YuniKornProcess(ProgramScheduler):
     """The scheduler with its configuration. It runs until `stop`, whatever the policy."""
 
     def __init__(self, site: Site, program: Path) -> None:

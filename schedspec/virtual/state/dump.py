@@ -179,14 +179,14 @@ async def _take_kueue(client: Client, state: State) -> None:
     """Read Kueue's objects and its configuration from a cluster that serves them; else nothing."""
     for kind, (plural, namespaced) in kueue.PLURALS.items():
         for version in kueue.VERSIONS:
-            resource = Resource(kueue.GROUP, version, plural, kind, kueue.Served, namespaced)
+            resource = Resource(kueue.GROUP, version, plural, kind, kueue.ServedObject, namespaced)
             items = await _items(client, resource, state)
             if items is not None:
                 for item in items:
                     kueue.put(state, kind, resource.api_version, item)
                 break
     if state.others:
-        config = Resource("", "v1", "configmaps", "ConfigMap", kueue.Served)
+        config = Resource("", "v1", "configmaps", "ConfigMap", kueue.ServedObject)
         try:
             found = await client.get(config, kueue.CONFIG_NAME, kueue.CONFIG_NAMESPACE)
             kueue.put(state, "ConfigMap", "v1", found)

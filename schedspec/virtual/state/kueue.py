@@ -37,7 +37,7 @@ READ_OF_PODS = (
 _READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
 
 
-class Served(Object):
+class ServedObject(Object):
     """An object of Kueue: everything of it that a decision of Kueue can depend on (`without_secrets`)."""
 
     metadata: ObjectMeta
@@ -47,7 +47,7 @@ class Served(Object):
     data: dict[str, str] | None = None
 
 
-def put(state: State, kind: str, api_version: str, item: Served) -> None:
+def put(state: State, kind: str, api_version: str, item: ServedObject) -> None:
     """Add an object to a state, without what people write for programs other than Kueue."""
     given = item.metadata.annotations or {}
     item.metadata.annotations = {key: value for key, value in given.items() if key.startswith(f"{GROUP}/")} or None

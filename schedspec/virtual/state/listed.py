@@ -48,7 +48,7 @@ class _Head(msgspec.Struct, rename="camel"):
 
 _decode_head = msgspec.json.Decoder(_Head).decode
 _decode_job = msgspec.json.Decoder(VolcanoJob).decode
-_decode_served = msgspec.json.Decoder(kueue.Served).decode
+_decode_served = msgspec.json.Decoder(kueue.ServedObject).decode
 _decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in STATE_KINDS.items()}
 
 

@@ -23,7 +23,7 @@ from ...scheduler.topology.hyper_nodes import PatternError, compiled
 from .kueue import put_served
 from .kueue_redaction import KueueRedaction, labels_of
 from .redacted_policy import PolicyText
-from .renaming import NameRow, Replaced, StateNames
+from .renaming import NameRow, ReplacedNames, StateNames
 from .state import State
 
 _CORE_LABELS = frozenset(
@@ -87,7 +87,7 @@ def redact(state: State, keep: Callable[[NameRow], None] = lambda _row: None) ->
         redacted_labels(collected, labels)
     for item in of_kueue:
         KueueRedaction(collected, item).redacted()
-    new = Replaced(collected)
+    new = ReplacedNames(collected)
     for row in new.rows():
         keep(row)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
@@ -183,7 +183,7 @@ class ObjectRedaction:
     def __init__(
         self,
         new: StateNames,
-        kept: Container[str],
+        kept: Container[str] | None,
         claims: dict[tuple[str, str], tuple[str, str]],
         kind: str,
         item: Any,
@@ -216,7 +216,7 @@ class ObjectRedaction:
         }
 
     def _keeps_label(self, key: str) -> bool:
-        return key in self._kept or (self._kind == "Node" and self._new.is_of_card(key))
+        return self._kept is None or key in self._kept or (self._kind == "Node" and self._new.is_of_card(key))
 
     def _own_name(self, name: str) -> str:
         if self._kind == "Namespace":

@@ -33,7 +33,7 @@ class Changes:
         self._times.append(at)
         self._amounts.append(amount)
 
-    def steps(self, start: float, most: int, span: float) -> Steps:
+    def steps(self, start: float, most: int, span: float) -> StepSeries:
         """Return the amount over time, in seconds after `start`.
 
         `most`: with more changes than this, times are rounded up to multiples of `span / most`.
@@ -49,11 +49,11 @@ class Changes:
         distinct, first = np.unique(times, return_index=True)
         sums = np.add.reduceat(amounts, first) if len(first) else amounts
         changed = np.abs(sums) > 1e-9
-        return Steps(distinct[changed], np.cumsum(sums)[changed], rounded)
+        return StepSeries(distinct[changed], np.cumsum(sums)[changed], rounded)
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepSeries:
     """An amount over time: `values[i]` from `times[i]` to `times[i + 1]`; 0 before the first."""
 
     times: Floats
@@ -62,7 +62,7 @@ class Steps:
     """Seconds to which times are rounded; 0 if they are exact."""
 
     @classmethod
-    def of(cls, times: Sequence[float], values: Sequence[float]) -> Steps:
+    def of(cls, times: Sequence[float], values: Sequence[float]) -> StepSeries:
         """Return the steps of samples. Equal neighbouring samples are one step."""
         at, amounts = np.array(times, dtype=float), np.array(values, dtype=float)
         keep = np.concatenate(([True], np.diff(amounts) != 0)) if len(amounts) else np.zeros(0, bool)
@@ -78,7 +78,7 @@ class Steps:
         found: Floats = np.diff(np.interp(edges, times, integral)) / np.diff(edges)
         return found
 
-    def parting(self, other: Steps) -> float | None:
+    def parting(self, other: StepSeries) -> float | None:
         """Return the first time at which two amounts differ; None if they never do."""
         times = np.union1d(self.times, other.times)
         apart = times[np.abs(self._at(times) - other._at(times)) > 1e-9]
@@ -111,7 +111,7 @@ NODES = "(nodes)"
 
 
 @dataclass(slots=True)
-class QueueLoss:
+class LossRow:
     """The pods that one queue lost to another."""
 
     victim: str
@@ -141,7 +141,7 @@ class ResultWorld:
     run: Any = None
     end: Any = None
     queues: dict[str, QueueCourse] = field(default_factory=dict)
-    losses: dict[tuple[str, str], QueueLoss] = field(default_factory=dict)
+    losses: dict[tuple[str, str], LossRow] = field(default_factory=dict)
     worst: list[records.JobRecord] = field(default_factory=list)
     """The jobs that waited longest, as their records, longest first."""
     waited: dict[str, float] = field(default_factory=dict)
@@ -167,14 +167,14 @@ class ResultWorld:
         used = self.metrics["queues"]
         return sorted(self.queues, key=lambda name: (-used.get(name, {}).get("used_card_hours", 0.0), name))
 
-    def steps(self, name: str, start: float, kind: str) -> Steps:
+    def steps(self, name: str, start: float, kind: str) -> StepSeries:
         """Return a queue's `held` or `waiting`, or a sampled amount such as `deserved`, after `start`."""
         queue = self.queues[name]
         if kind in ("held", "waiting"):
             changes: Changes = getattr(queue, kind)
             return changes.steps(start, CHANGES // (2 * len(self.queues)), self.span)
         times, values = queue.samples.get(kind, ([], []))
-        return Steps.of([at - start for at in times], values)
+        return StepSeries.of([at - start for at in times], values)
 
 
 SAMPLED = ("deserved", "guarantee", "capability", "requested")
@@ -275,7 +275,7 @@ class _Reader:
 
     def _add_eviction(self, job: records.JobRecord, eviction: records.JobEviction) -> None:
         preemptor = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
-        loss = self.world.losses.setdefault((job.queue, preemptor), QueueLoss(job.queue, preemptor))
+        loss = self.world.losses.setdefault((job.queue, preemptor), LossRow(job.queue, preemptor))
         loss.times += 1
         loss.pods += eviction.pods
         loss.card_hours += eviction.lost / 3600
