@@ -54,10 +54,7 @@ class OnCluster:
             findings = [*judge_record(case, record)]
             findings += [] if findings else self._owed(case, record, name)
             once = {finding.name: finding for finding in reversed(findings)}
-            yield (
-                case,
-                CaseJudgement([*once.values()][::-1], reach_of(case, NOT_PLAYED)),
-            )
+            yield case, CaseJudgement([*once.values()][::-1], reach_of(case, NOT_PLAYED))
 
     def _owed(self, case: Case, record: ScenarioRecord, name: str) -> Iterator[CaseFinding]:
         """Play the case again with a sentence that waits for the owed job; yield the findings."""

@@ -189,23 +189,15 @@ def _workload_of(place: str, job: Object, state: State) -> Object:
     if count < 1:
         raise ChangeError(place, f"no pod is created of {count} in parallel", "write parallelism: 1 or more")
     version = next((item["apiVersion"] for found in state.others.values() for item in found.values()), "")
-    return {
-        "apiVersion": version,
-        "kind": "Workload",
-        "metadata": {
-            "name": f"job-{meta['name']}",
-            "namespace": meta["namespace"],
-            "uid": f"submitted-{meta['name']}",
-            "creationTimestamp": state.moment,
-        },
-        "spec": {
-            "active": True,
-            "queueName": labels[_QUEUE_NAME],
-            "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
-            "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
-        },
-        "status": {},
+    head = {"name": f"job-{meta['name']}", "namespace": meta["namespace"], "uid": f"submitted-{meta['name']}"}
+    made = {
+        "active": True,
+        "queueName": labels[_QUEUE_NAME],
+        "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
+        "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
     }
+    metadata = {**head, "creationTimestamp": state.moment}
+    return {"apiVersion": version, "kind": "Workload", "metadata": metadata, "spec": made, "status": {}}
 
 
 def _priority(place: str, name: str, pod: Object, state: State) -> int:

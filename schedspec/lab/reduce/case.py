@@ -5,8 +5,9 @@ The one rule: a case holds only what sentences of features can express.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ...monitors.rules import lineage
 
@@ -218,18 +219,23 @@ def ancestors(case: Case, queue: str) -> set[str]:
     return set(lineage(queue, lambda name: parents.get(name, "")))
 
 
+_Part = TypeVar("_Part", Work, CaseNode, CaseQueue)
+
+
+def _mapped(items: tuple[_Part, ...], by_name: Mapping[str, _Part | None]) -> tuple[_Part, ...]:
+    found = (by_name.get(item.name, item) for item in items)
+    return tuple(item for item in found if item is not None)
+
+
 def map_work(case: Case, work: dict[str, Work | None]) -> Case:
     """Replace work by name; None removes it. Empty steps are removed."""
-
-    def mapped(items: tuple[Work, ...]) -> tuple[Work, ...]:
-        found = (work.get(job.name, job) for job in items)
-        return tuple(job for job in found if job is not None)
-
     removed = {name for name, replacement in work.items() if replacement is None}
-    steps = (replace(step, work=mapped(step.work)) if isinstance(step, SubmitStep) else step for step in case.steps)
+    steps = (
+        replace(step, work=_mapped(step.work, work)) if isinstance(step, SubmitStep) else step for step in case.steps
+    )
     return replace(
         case,
-        work=mapped(case.work),
+        work=_mapped(case.work, work),
         steps=tuple(
             step
             for step in steps
@@ -241,13 +247,10 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
 
 def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
     """Replace nodes by name; None removes a node, and the pods that run on it."""
-
-    def mapped(items: tuple[CaseNode, ...]) -> tuple[CaseNode, ...]:
-        found = (nodes.get(node.name, node) for node in items)
-        return tuple(node for node in found if node is not None)
-
     removed = {name for name, replacement in nodes.items() if replacement is None}
-    steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, JoinStep) else step for step in case.steps)
+    steps = (
+        replace(step, nodes=_mapped(step.nodes, nodes)) if isinstance(step, JoinStep) else step for step in case.steps
+    )
     shrunk: dict[str, Work | None] = {}
     for work in case.work if removed else ():
         if lost := removed.intersection(work.nodes):
@@ -256,7 +259,7 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
             shrunk[work.name] = replace(work, nodes=kept, pods=pods, minimum=min(work.minimum, pods)) if pods else None
     changed = replace(
         case,
-        nodes=mapped(case.nodes),
+        nodes=_mapped(case.nodes, nodes),
         steps=tuple(
             step
             for step in steps
@@ -269,7 +272,6 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
 
 def map_queues(case: Case, queues: dict[str, CaseQueue | None]) -> Case:
     """Replace queues by name; None removes a queue and its later changes, but not its work."""
-    found = (queues.get(queue.name, queue) for queue in case.queues)
     removed = {name for name, replacement in queues.items() if replacement is None}
     kept = tuple(
         step
@@ -277,4 +279,4 @@ def map_queues(case: Case, queues: dict[str, CaseQueue | None]) -> Case:
         if not (isinstance(step, ChangeStep) and step.queue.name in removed)
         and not (isinstance(step, CloseStep) and step.queue in removed)
     )
-    return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)
+    return replace(case, queues=_mapped(case.queues, queues), steps=kept)

@@ -313,21 +313,13 @@ class _CaseRun:
         phase = "Running" if len(work.nodes) >= work.minimum else "Pending"
         group = objects.PodGroup(meta, spec, objects.PodGroupStatus(phase))
         pods = []
+        value, resources_of_pod = self._values.get(work.priority, 0), objects.pods.Resources(requests={**requests})
+        container = objects.Container(name="w", resources=resources_of_pod)
         for index in range(work.pods):
             on = work.nodes[index] if index < len(work.nodes) else ""
-            container = objects.Container(name="w", resources=objects.pods.Resources(requests={**requests}))
-            pods.append(
-                objects.Pod(
-                    pod_meta(work, index, NAMESPACE, moment),
-                    objects.PodSpec(
-                        containers=[container],
-                        priority=self._values.get(work.priority, 0),
-                        priority_class_name=work.priority,
-                        node_name=on,
-                    ),
-                    objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus(),
-                )
-            )
+            spec_of_pod = objects.PodSpec([container], priority=value, priority_class_name=work.priority, node_name=on)
+            status = objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus()
+            pods.append(objects.Pod(pod_meta(work, index, NAMESPACE, moment), spec_of_pod, status))
         return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
 
     def _queue_seen(self, name: str) -> ObjectSeen:

@@ -17,32 +17,12 @@ from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.loader import load_policy, plain_text, read_policy
 from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
+from . import of_recording, signature
 from .case import Case, map_work
 from .feature import describe, title_of
-from .of_recording import (
-    Moment,
-    at_moment,
-    evicts,
-    is_recording,
-    state_before,
-    states_before_evictions,
-    states_before_findings,
-)
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, merge_steps, remove_objects, variants
-from .signature import (
-    Broken,
-    DifferentFate,
-    EvictedFate,
-    Signature,
-    WaitingFate,
-    of_difference,
-    of_eviction,
-    of_wait,
-    preemptor_of,
-    shows,
-)
 from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
@@ -64,7 +44,7 @@ class Reduced:
     """The smallest case that was found."""
 
     case: Case
-    signature: Signature
+    signature: signature.Signature
     before: int
     policy_name: str = ""
     """The policy of `templates/policies` that shows the incident; empty: `case.policy` is cut down."""
@@ -87,15 +67,15 @@ class ReductionInput:
     is_over: Callable[[], bool]
     judge: Callable[[Case], set[str]] = lambda _: set()
     """Returns what monitors find in a case: the monitor and the action, such as `protection: reclaim`."""
-    moments: Callable[[Path, str], Iterable[Moment]] = lambda _path, _monitor: ()
+    moments: Callable[[Path, str], Iterable[of_recording.Moment]] = lambda _path, _monitor: ()
     """Yields the cycles of a recording that broke a monitor."""
-    shows: Callable[[Case, Signature], bool] = shows
+    shows: Callable[[Case, signature.Signature], bool] = signature.shows
     """Whether a case shows an incident. By default it is played in virtual time with our scheduler."""
 
     @property
     def is_live(self) -> bool:
         """Whether cases are played on a cluster, where no work runs before it is submitted."""
-        return self.shows is not shows
+        return self.shows is not signature.shows
 
 
 def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
@@ -108,19 +88,27 @@ def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput
     if segments_over_time(path):
         silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
         return _reduce_first(path, _recorded_states(path, name, kind, policy), because, policy, known, silent=silent)
-    if kind == BROKEN and is_recording(path):
+    if kind == BROKEN and of_recording.is_recording(path):
         silent = f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time"
-        states = (state_before(path, at_moment(moment)) for moment in known.moments(path, name))
+        states = (
+            of_recording.state_before(path, of_recording.at_moment(moment)) for moment in known.moments(path, name)
+        )
         return _reduce_first(path, states, because, policy, known, silent=silent)
-    return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
+    return _reduce_at(
+        path,
+        of_recording.state_before(path, of_recording.evicts(name) if kind == EVICTED else None),
+        because,
+        policy,
+        known,
+    )
 
 
 def _recorded_states(path: Path, name: str, kind: str, policy: str) -> Iterator[State]:
     """Yield the states of a cluster's recording from which an incident may follow."""
     if kind == BROKEN:
-        states = states_before_findings(path, name, policy)
+        states = of_recording.states_before_findings(path, name, policy)
     else:
-        states = states_before_evictions(path, name) if kind == EVICTED else iter([read_state(path)])
+        states = of_recording.states_before_evictions(path, name) if kind == EVICTED else iter([read_state(path)])
     for state in states:
         require_ours(state)
         yield state
@@ -161,7 +149,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
     undo_evictions = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
     case, left_out, of_pod = make_case(state, policy, undo_evictions=undo_evictions)
     check_queues(case, state.source)
-    wanted: Signature
+    wanted: signature.Signature
     if kind == BROKEN:
         case, wanted = _broken([case, make_case(state, policy, undo_evictions=True)[0]], because, name, known)
     elif kind == DIFFERS:
@@ -171,7 +159,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
         case, wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
-    if isinstance(wanted, DifferentFate):
+    if isinstance(wanted, signature.DifferentFate):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
 
@@ -183,16 +171,20 @@ def _reduce_live(state: State, because: str, policy: str, known: ReductionInput)
         raise IncidentError(f"{because}: policies are compared with our scheduler\n  do next: leave out --scheduler")
     case, left_out, of_pod = make_case(state, policy, undo_evictions=True)
     check_queues(case, state.source)
-    wanted: Signature = Broken(name, known.judge)
+    wanted: signature.Signature = signature.Broken(name, known.judge)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
-        wanted = WaitingFate(frozenset()) if kind == WAITS else EvictedFate("", within_queue=False, whole_gang=False)
+        wanted = (
+            signature.WaitingFate(frozenset())
+            if kind == WAITS
+            else signature.EvictedFate("", within_queue=False, whole_gang=False)
+        )
     found = reduce_part(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
 
 
-def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+def reduce_part(case: Case, wanted: signature.Signature, known: ReductionInput) -> Reduced:
     """Reduce the first part of a case that shows an incident: the jobs that compete for one resource, or else all.
 
     A load of many jobs seldom happens again as it did, and each attempt costs a run.
@@ -257,11 +249,11 @@ def _owner(group: object) -> str:
     return next((f"{meta.namespace}/{owner.name}" for owner in meta.owner_references or ()), "")
 
 
-def _broken(cases: list[Case], because: str, name: str, known: ReductionInput) -> tuple[Case, Broken]:
+def _broken(cases: list[Case], because: str, name: str, known: ReductionInput) -> tuple[Case, signature.Broken]:
     """Return the first case in which the monitor finds something, and its first finding."""
     for case in cases:
         if found := sorted(broken for broken in known.judge(case) if broken.partition(":")[0] == name):
-            return case, Broken(found[0], known.judge)
+            return case, signature.Broken(found[0], known.judge)
     raise SilentError(
         f"{because}: the monitor finds nothing when our scheduler decides on the state and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or dump the state before it happened"
@@ -274,9 +266,9 @@ def _policy_at(path: Path) -> str:
     return plain_text(text)
 
 
-def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:
+def _difference(case: Case, because: str, policy: str) -> tuple[Case, signature.Signature]:
     """Return the case, its subject being the first job whose fate the other policy changes, and both fates."""
-    found = of_difference(case, policy)
+    found = signature.of_difference(case, policy)
     if found is None:
         raise IncidentError(
             f"{because}: both policies decide every job of the state alike when nothing ends\n"
@@ -286,16 +278,16 @@ def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]
     return replace(case, subject=job), wanted
 
 
-def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
+def _signature(case: Case, because: str, kind: str) -> tuple[Case, signature.Signature]:
     """Return the case, with its preemptor if the subject is evicted, and what happens to the subject."""
     if kind == WAITS:
-        if (waits := of_wait(play(case), case, case.subject)) is not None:
+        if (waits := signature.of_wait(play(case), case, case.subject)) is not None:
             return case, waits
     else:
         story = play(case, stop=lambda eviction: eviction.job == case.subject)
         evicted = next((eviction for eviction in story.evictions if eviction.job == case.subject), None)
         if evicted is not None:
-            return replace(case, preemptor=preemptor_of(evicted)), of_eviction(evicted)
+            return replace(case, preemptor=signature.preemptor_of(evicted)), signature.of_eviction(evicted)
     what = "does not wait" if kind == WAITS else "is not evicted"
     raise IncidentError(
         f"{because}: it {what} when our scheduler decides on the state and nothing ends\n"
@@ -303,7 +295,7 @@ def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
     )
 
 
-def reduce_case(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+def reduce_case(case: Case, wanted: signature.Signature, known: ReductionInput) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show the incident."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
@@ -344,7 +336,7 @@ def reduce_case(case: Case, wanted: Signature, known: ReductionInput) -> Reduced
     return found
 
 
-def _submitted(tester: Tester, wanted: Signature, known: ReductionInput) -> Case | None:
+def _submitted(tester: Tester, wanted: signature.Signature, known: ReductionInput) -> Case | None:
     """Return the first case (from the smallest, in growing strides) that shows the incident with its work in steps."""
     back = 1
     while back <= len(tester.found):

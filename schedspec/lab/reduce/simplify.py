@@ -34,12 +34,12 @@ from .case import (
 from .shrink import Tester, fewer_pods, remove_parts
 
 _QUEUE_AMOUNTS = ("capability", "deserved", "guarantee", "cards")
-_PLAIN: dict[str, Any] = {
-    "parent": "",
-    "weight": 1,
-    "priority": 0,
-    "reclaimable": True,
-    **dict.fromkeys(_QUEUE_AMOUNTS, ()),
+_PLAIN = {
+    name: getattr(CaseQueue(""), name) for name in ("parent", "weight", "priority", "reclaimable", *_QUEUE_AMOUNTS)
+}
+_PLAIN_WORK = {
+    name: getattr(Work(""), name)
+    for name in ("priority", "preemptable", "created", "stop_after", "is_service", "card", "rack")
 }
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 QUEUES = ("analysis", "batch", "chat", "evaluation", "imaging", "research", "speech", "training", "video", "web")
@@ -73,13 +73,7 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
     for simple in (
         {"minimum": 1 if current().is_service else current().pods},
         {"minimum": 1},
-        {"priority": ""},
-        {"preemptable": True},
-        {"created": 0},
-        {"stop_after": ""},
-        {"is_service": False},
-        {"card": ""},
-        {"rack": ""},
+        *({name: value} for name, value in _PLAIN_WORK.items()),
     ):
         yield map_work(tester.best, {name: replace(current(), **simple)})
 

@@ -19,22 +19,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from ...scheduler.inputs import (
-    Assumed,
-    Decided,
-    Gap,
-    Input,
-    Noted,
-    ObjectGone,
-    ObjectSeen,
-    Passed,
-    PolicyLoaded,
-    Remembered,
-    Reverted,
-    Started,
-    Taken,
-    Unnoted,
-)
+from ...scheduler import inputs
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.times import timestamp
 from ...scheduler.recording.segments import SUFFIX, RecordError, read_segment, unpacked
@@ -56,8 +41,8 @@ def read_recorded(path: Path, source: str, at: At) -> State:
         for given in read_segment(path):
             if has_cycle and at is At.CHECKPOINT:
                 break
-            is_dump = is_dump or isinstance(given, Taken)
-            has_cycle = has_cycle or isinstance(given, Decided)
+            is_dump = is_dump or isinstance(given, inputs.Taken)
+            has_cycle = has_cycle or isinstance(given, inputs.Decided)
             apply_to(state, given)
     except OtherRecordError as error:
         raise OtherVersionError(source, str(error), "use the schedspec that wrote it, or write it again") from error
@@ -73,41 +58,41 @@ def read_recorded(path: Path, source: str, at: At) -> State:
     return state
 
 
-def apply_to(state: State, given: Input) -> None:
+def apply_to(state: State, given: inputs.Input) -> None:
     match given:
-        case Started():
+        case inputs.Started():
             state.scheduler_names, state.node_selector = given.scheduler_names, given.node_selector
-        case PolicyLoaded():
+        case inputs.PolicyLoaded():
             state.policy = given if given.text else None
-        case ObjectSeen():
+        case inputs.ObjectSeen():
             state.put(given.kind, given.object)
-        case ObjectGone():
+        case inputs.ObjectGone():
             state.forget(given)
-        case Assumed():
+        case inputs.Assumed():
             state.assume(given)
-        case Reverted():
+        case inputs.Reverted():
             state.revert(given.key)
-        case Decided():
+        case inputs.Decided():
             state.taken = given.now
-        case Noted() if kueue.is_kept(given.object):
+        case inputs.Noted() if kueue.is_kept(given.object):
             kueue.put_served(state, given.object)
-        case Unnoted():
+        case inputs.Unnoted():
             state.others.get(given.kind, {}).pop(given.key, None)
-        case Taken():
+        case inputs.Taken():
             state.taken, state.redacted = given.at, given.redacted
             state.notes += given.notes
 
 
-def later_inputs(path: Path) -> Iterator[tuple[float, Input]]:
+def later_inputs(path: Path) -> Iterator[tuple[float, inputs.Input]]:
     """Yield the inputs after the first cycle of a segment, each with the time of the next cycle. Raises RecordError."""
-    before_cycle: list[Input] = []
+    before_cycle: list[inputs.Input] = []
     has_begun = False
     for given in read_segment(path):
-        if isinstance(given, Decided):
+        if isinstance(given, inputs.Decided):
             if has_begun:
                 yield from ((given.now, earlier) for earlier in before_cycle)
             before_cycle, has_begun = [], True
-        elif not isinstance(given, Remembered):
+        elif not isinstance(given, inputs.Remembered):
             before_cycle.append(given)
 
 
@@ -125,7 +110,7 @@ _QUIET = 10.0
 """Seconds without any line after which the recorder did not run: it writes the time every second."""
 _NEAR, _MAX_GAPS = 60.0, 20
 """Seconds before a state in which gaps are noted, and their maximum number."""
-Timed = tuple[float, Input]
+Timed = tuple[float, inputs.Input]
 """An input with the time at which it was observed, in seconds since 1970."""
 
 
@@ -165,20 +150,20 @@ def inputs_over_time(folder: Path, since: float = -float("inf"), until: float = 
         first -= 1
     ended: float | None = None
     for segment in known[first:]:
-        began, inputs = begin_of(segment), _readable(segment)
+        began, rest = begin_of(segment), _readable(segment)
         if began > until:
             break
-        checkpoint = _checkpoint_in(inputs)
+        checkpoint = _checkpoint_in(rest)
         if checkpoint is None:
             continue
         if ended is not None and began != ended:
-            yield began, Gap("", ended, began, "the recorder did not run, or a file is cut or missing")
+            yield began, inputs.Gap("", ended, began, "the recorder did not run, or a file is cut or missing")
         if began != ended:
             yield from ((began, given) for given in checkpoint)
         del checkpoint
         ended = began
-        for given in inputs:
-            if isinstance(given, Passed):
+        for given in rest:
+            if isinstance(given, inputs.Passed):
                 if given.at > until:
                     return
                 ended = given.at
@@ -192,26 +177,26 @@ def inputs_after_first(folder: Path) -> Iterator[Timed]:
     """Yield the inputs of a recording after its first checkpoint, without those about the recording itself."""
     is_after = False
     for at, given in inputs_over_time(folder):
-        if is_after and not isinstance(given, Passed | Gap | Started | Taken):
+        if is_after and not isinstance(given, inputs.Passed | inputs.Gap | inputs.Started | inputs.Taken):
             yield at, given
-        is_after = is_after or isinstance(given, Taken)
+        is_after = is_after or isinstance(given, inputs.Taken)
 
 
-def _checkpoint_in(inputs: Iterator[Input]) -> list[Input] | None:
+def _checkpoint_in(given_inputs: Iterator[inputs.Input]) -> list[inputs.Input] | None:
     """Return the first inputs of a segment, its checkpoint; None if the file is cut or damaged before its end."""
-    found: list[Input] = []
-    for given in inputs:
+    found: list[inputs.Input] = []
+    for given in given_inputs:
         found.append(given)
-        if isinstance(given, Taken):
+        if isinstance(given, inputs.Taken):
             return found
     return None
 
 
 def _has_checkpoint(segment: Path) -> bool:
-    return any(isinstance(given, Taken) for given in _readable(segment))
+    return any(isinstance(given, inputs.Taken) for given in _readable(segment))
 
 
-def _readable(segment: Path) -> Iterator[Input]:
+def _readable(segment: Path) -> Iterator[inputs.Input]:
     """Yield the inputs of a segment up to the place at which it is cut or damaged. Raises StateError."""
     try:
         yield from read_segment(segment)
@@ -232,7 +217,7 @@ def span_of(folder: Path) -> tuple[float, float]:
 
 
 def state_over_time(
-    folder: Path, at: float | None = None, before: Callable[[Input], bool] = lambda _given: False
+    folder: Path, at: float | None = None, before: Callable[[inputs.Input], bool] = lambda _given: False
 ) -> State:
     """Return the state of a recorded cluster at a time, or at the end of its recording.
 
@@ -246,19 +231,19 @@ def state_over_time(
     if not begins <= at <= ends:
         what = f"has no state at {timestamp(at)}: it begins at {timestamp(begins)} and ends at {timestamp(ends)}"
         raise StateError(str(folder), what, "name a time between these")
-    state, gaps = State(str(folder)), list[Gap]()
+    state, gaps = State(str(folder)), list[inputs.Gap]()
     for moment, given in inputs_over_time(folder, at, at):
         if moment >= at and before(given):
             break
-        if isinstance(given, Started):
+        if isinstance(given, inputs.Started):
             state = State(str(folder))
-        elif isinstance(given, Gap):
+        elif isinstance(given, inputs.Gap):
             gaps.append(given)
         apply_to(state, given)
         state.taken = moment
     if at - state.taken > _QUIET:
         until = next(begin_of(segment) for segment in segments_over_time(folder) if begin_of(segment) > at)
-        gaps.append(Gap("", state.taken, until, "the recorder did not run, or a file is cut"))
+        gaps.append(inputs.Gap("", state.taken, until, "the recorder did not run, or a file is cut"))
         state.notes.append(f"the state is that of {timestamp(state.taken)}")
     state.notes += [shown(gap) for gap in gaps[-_MAX_GAPS:] if gap.until >= at - _NEAR]
     state.taken = at
@@ -268,7 +253,7 @@ def state_over_time(
     return state
 
 
-def shown(gap: Gap) -> str:
+def shown(gap: inputs.Gap) -> str:
     """Return a gap as a clause."""
     what = f"versions of {gap.kind or 'all kinds'}"
     how = "may be missing" if gap.is_lost else "were observed late"
