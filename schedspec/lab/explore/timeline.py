@@ -12,18 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import (
-    Amounts,
-    Case,
-    CaseQueue,
-    ChangeStep,
-    CloseStep,
-    JoinStep,
-    LeaveStep,
-    SubmitStep,
-    UseStep,
-    Work,
-)
+from ..reduce import case as cases
 from ..reduce.play import Act, Happened, Story, policy_of
 
 Sums = dict[str, int]
@@ -40,7 +29,7 @@ class RuleViolation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeldPod:
-    job: Work
+    job: cases.Work
     node: str
     since: float
 
@@ -52,8 +41,8 @@ class Moment:
     at: float
     step: int
     policy: Policy
-    queues: Mapping[str, CaseQueue]
-    nodes: Mapping[str, Amounts]
+    queues: Mapping[str, cases.CaseQueue]
+    nodes: Mapping[str, cases.Amounts]
     held: Mapping[str, HeldPod]
     """The pods that hold capacity, by name."""
     leaving: frozenset[str]
@@ -75,7 +64,7 @@ class Moment:
         kept = (held.job for pod, held in self.held.items() if pod not in leaving)
         return sum_of(work.requests for work in kept if work.queue == queue)
 
-    def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:
+    def most_held(self, queue: str, jobs: Mapping[str, cases.Work]) -> Sums:
         """Return the most that a queue holds during the moment: with the placed pods, before any pod is removed.
 
         Capacity that is reserved for a job for which pods were evicted counts as held.
@@ -87,7 +76,7 @@ class Moment:
         return sum_of(work.requests for work in kept if work.queue == queue)
 
 
-def moments(case: Case, story: Story) -> Iterator[Moment]:
+def moments(case: cases.Case, story: Story) -> Iterator[Moment]:
     """Yield the moments of a play in order."""
     jobs = {work.name: work for work in case.jobs}
     held: dict[str, HeldPod] = {}
@@ -96,7 +85,7 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
     for (step, at), acts in groupby(story.acts, key=lambda act: (act.step, act.at)):
         happened = tuple(acts)
         steps = case.steps[:step]
-        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, UseStep))][-1])
+        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, cases.UseStep))][-1])
         queues, nodes = queues_at(case, step), nodes_at(case, step)
         served |= {act.reason.preemptor.rpartition("/")[2] for act in happened if act.reason is not None}
         yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened, frozenset(served))
@@ -112,50 +101,50 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
         served = {name for name in served if name in jobs and placed[name] < jobs[name].pods}
 
 
-def queues_at(case: Case, step: int) -> dict[str, CaseQueue]:
-    found = {"default": CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
-    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, ChangeStep)}
+def queues_at(case: cases.Case, step: int) -> dict[str, cases.CaseQueue]:
+    found = {"default": cases.CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
+    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, cases.ChangeStep)}
 
 
-def closed_at(case: Case, step: int) -> set[str]:
-    return {one.queue for one in case.steps[:step] if isinstance(one, CloseStep)}
+def closed_at(case: cases.Case, step: int) -> set[str]:
+    return {one.queue for one in case.steps[:step] if isinstance(one, cases.CloseStep)}
 
 
-def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
+def nodes_at(case: cases.Case, step: int) -> dict[str, cases.Amounts]:
     """Return what the nodes have during a step, by name."""
-    joined = (node for one in case.steps[:step] if isinstance(one, JoinStep) for node in one.nodes)
-    left = {one.node for one in case.steps[:step] if isinstance(one, LeaveStep)}
+    joined = (node for one in case.steps[:step] if isinstance(one, cases.JoinStep) for node in one.nodes)
+    left = {one.node for one in case.steps[:step] if isinstance(one, cases.LeaveStep)}
     return {node.name: node.has for node in (*case.nodes, *joined) if node.name not in left}
 
 
-def racks_at(case: Case, step: int) -> dict[str, str]:
+def racks_at(case: cases.Case, step: int) -> dict[str, str]:
     """Return the rack of each node during a step, by the node's name; empty for a node without a rack."""
     present = nodes_at(case, step)
     return {node.name: node.rack for node in case.all_nodes if node.name in present}
 
 
-def steps_of(case: Case) -> dict[str, int]:
+def steps_of(case: cases.Case) -> dict[str, int]:
     """Return the number of the step that submits each job; 0 for work that exists at the beginning."""
     found = {work.name: 0 for work in case.work}
     for number, step in enumerate(case.steps, 1):
-        found |= {work.name: number for work in step.work} if isinstance(step, SubmitStep) else {}
+        found |= {work.name: number for work in step.work} if isinstance(step, cases.SubmitStep) else {}
     return found
 
 
-def sum_of(given: Iterable[Amounts]) -> Sums:
+def sum_of(given: Iterable[cases.Amounts]) -> Sums:
     total: Sums = {}
     for amount in given:
         add(total, amount)
     return total
 
 
-def add(sums: Sums, amount: Amounts, times: int = 1) -> None:
+def add(sums: Sums, amount: cases.Amounts, times: int = 1) -> None:
     """Add an amount to sums `times` times; a negative number subtracts it."""
     for name, value in amount:
         sums[name] = sums.get(name, 0) + value * times
 
 
-def idle_of(nodes: Mapping[str, Amounts], holding: Iterable[tuple[str, Amounts]]) -> dict[str, Sums]:
+def idle_of(nodes: Mapping[str, cases.Amounts], holding: Iterable[tuple[str, cases.Amounts]]) -> dict[str, Sums]:
     """Return what nodes have beyond what pods hold, by node; `holding`: the node of each pod, and what it holds."""
     idle: dict[str, Sums] = {name: dict(has) for name, has in nodes.items()}
     for node, requests in holding:
@@ -164,6 +153,6 @@ def idle_of(nodes: Mapping[str, Amounts], holding: Iterable[tuple[str, Amounts]]
     return idle
 
 
-def slots(idle: Sums, requests: Amounts) -> int:
+def slots(idle: Sums, requests: cases.Amounts) -> int:
     """Return how many pods with these requests fit; 0 for pods that request nothing."""
     return min((max(idle.get(name, 0), 0) // amount for name, amount in requests if amount), default=0)

@@ -12,22 +12,7 @@ from dataclasses import dataclass
 from ...api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
 from ...scheduler.lint import unread_settings
 from ...scheduler.reasons import render_why
-from .case import (
-    NAMESPACE,
-    Amounts,
-    Case,
-    CaseNode,
-    CaseQueue,
-    ChangeStep,
-    CloseStep,
-    CompleteStep,
-    FailStep,
-    JoinStep,
-    LeaveStep,
-    SubmitStep,
-    UseStep,
-    Work,
-)
+from . import case as cases
 from .play import SettledState, Story, quantities
 from .signature import DifferentFate, EvictedFate, Fate, RunningFate, Signature, WaitingFate
 
@@ -51,7 +36,7 @@ class Text:
     """The kind of work: `jobs`, or `gangs` for a scheduler without jobs."""
 
 
-def write_feature(case: Case, story: Story, text: Text) -> str:
+def write_feature(case: cases.Case, story: Story, text: Text) -> str:
     """Return the feature of a case whose play is `story`. Without `story.settled`, no state of the work is known."""
     lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
@@ -75,22 +60,22 @@ def clean(text: str) -> str:
     return plain if len(plain) <= _MAX_TEXT else f"{plain[: _MAX_TEXT - 1]}…"
 
 
-def _is_plain(queue: CaseQueue) -> bool:
+def _is_plain(queue: cases.CaseQueue) -> bool:
     """Whether every cluster has exactly this queue."""
     return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
 
 
-def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
+def _steps(case: cases.Case, story: Story, work: str) -> Iterator[str]:
     """Yield the sentences of the steps: as many Givens as possible, and the last step as the When."""
     when_begun = False
     services = {job.name for job in case.jobs if job.is_service}
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
-        when_begun = when_begun or last or not story.settled or not isinstance(step, SubmitStep | JoinStep)
-        lead = "When" if last or (when_begun and not isinstance(step, SubmitStep)) else "And"
+        when_begun = when_begun or last or not story.settled or not isinstance(step, cases.SubmitStep | cases.JoinStep)
+        lead = "When" if last or (when_begun and not isinstance(step, cases.SubmitStep)) else "And"
         match step:
-            case SubmitStep():
-                if number and isinstance(case.steps[number - 1], SubmitStep) and not when_begun | last:
+            case cases.SubmitStep():
+                if number and isinstance(case.steps[number - 1], cases.SubmitStep) and not when_begun | last:
                     yield "    And a second has passed"
                 settled = story.settled[number + 1] if number + 1 < len(story.settled) else None
                 lead = "When" if when_begun else "And"
@@ -100,20 +85,20 @@ def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
                     lead = "And"
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
-            case JoinStep():
+            case cases.JoinStep():
                 word = "join:" if when_begun else ""
                 yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
-            case LeaveStep():
+            case cases.LeaveStep():
                 yield f'    When node "{step.node}" leaves with its pods'
-            case ChangeStep():
+            case cases.ChangeStep():
                 yield from _change(_queue(step.queue, unread_settings(case.policy)))
-            case CloseStep():
+            case cases.CloseStep():
                 yield f'    When queue "{step.queue}" is closed'
-            case CompleteStep():
+            case cases.CompleteStep():
                 yield f"    When {_end_of(step.job, services, story)}"
-            case FailStep():
+            case cases.FailStep():
                 yield f'    When pod "{step.pod}" fails with exit code 1'
-            case UseStep():
+            case cases.UseStep():
                 yield f'    When the policy "{step.name}" is given'
 
 
@@ -123,21 +108,21 @@ def _end_of(job: str, services: set[str], story: Story) -> str:
     return f'"{job}" completes' + ("" if story.settled else " if it runs")
 
 
-def _by_kind(work: Sequence[Work], jobs: str) -> Iterator[tuple[str, list[Work]]]:
+def _by_kind(work: Sequence[cases.Work], jobs: str) -> Iterator[tuple[str, list[cases.Work]]]:
     """Yield the jobs and the services of a step, each list with its kind of work."""
     for word, is_service in ((jobs, False), ("services", True)):
         if part := [job for job in work if job.is_service == is_service]:
             yield word, part
 
 
-def _outcome(work: Sequence[Work], settled: SettledState | None) -> str:
+def _outcome(work: Sequence[cases.Work], settled: SettledState | None) -> str:
     placed = [len((settled.placed if settled else {}).get(job.name, ())) for job in work]
     if all(number == job.pods for number, job in zip(placed, work, strict=True)):
         return "run"
     return "wait" if not any(placed) else "are submitted"
 
 
-def _node(node: CaseNode) -> dict[str, str]:
+def _node(node: cases.CaseNode) -> dict[str, str]:
     has = _columns(node.has)
     if number := int(has.pop(GPU_NUMBER, "0")):
         has |= {"shared gpus": str(number), "card memory": f"{int(has.pop(GPU_MEMORY, '0')) // number}Mi"}
@@ -150,12 +135,12 @@ def _change(row: dict[str, str]) -> Iterator[str]:
         yield from _table("When these queues change:", [row])
 
 
-def _queue(queue: CaseQueue, unread: Collection[str]) -> dict[str, str]:
+def _queue(queue: cases.CaseQueue, unread: Collection[str]) -> dict[str, str]:
     """Return the row of a queue, without columns that the policy does not read."""
     return {column: cell for column, cell in _whole_queue(queue).items() if column not in unread}
 
 
-def _whole_queue(queue: CaseQueue) -> dict[str, str]:
+def _whole_queue(queue: cases.CaseQueue) -> dict[str, str]:
     row = {"queue": queue.name}
     for name, usual in (("parent", ""), ("weight", 1), ("priority", 0)):
         if (value := getattr(queue, name)) != usual and not (name == "parent" and value == "root"):
@@ -168,7 +153,7 @@ def _whole_queue(queue: CaseQueue) -> dict[str, str]:
     return row if queue.reclaimable else {**row, "reclaimable": "no"}
 
 
-def _job(work: Work) -> dict[str, str]:
+def _job(work: cases.Work) -> dict[str, str]:
     row = {"service" if work.is_service else "job": work.name}
     row |= {"queue": work.queue} if work.queue != "default" else {}
     row |= {"priority": work.priority} if work.priority else {}
@@ -192,7 +177,7 @@ def _with_model(amounts: dict[str, str], card: str) -> dict[str, str]:
     }
 
 
-def _columns(amounts: Amounts) -> dict[str, str]:
+def _columns(amounts: cases.Amounts) -> dict[str, str]:
     return {_WORDS.get(name, name): amount for name, amount in quantities(amounts).items()}
 
 
@@ -211,7 +196,7 @@ def _table(sentence: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 _LONGEST = 100
-_UNQUOTABLE = re.compile(rf"""[ ("]*{NAMESPACE}/|\"""")
+_UNQUOTABLE = re.compile(rf"""[ ("]*{cases.NAMESPACE}/|\"""")
 """What no sentence can contain: a name with the namespace of the case, and a quotation mark."""
 _WAITS = {
     "gang-short": "too few of its pods find room",
@@ -245,7 +230,7 @@ def title_of(signature: Signature | RunningFate) -> str:
             return f"A promise does not hold: {signature.name}"
 
 
-def thens_of(case: Case, signature: Signature | RunningFate, story: Story) -> list[str]:
+def thens_of(case: cases.Case, signature: Signature | RunningFate, story: Story) -> list[str]:
     """Return the sentences that hold at the end of a case."""
     name = case.subject
     match signature:

@@ -36,27 +36,9 @@ from ...virtual import (
 )
 from ...virtual import outcomes as happened
 from ..simulate.present import opened
-from .case import (
-    GPU,
-    NAMESPACE,
-    REQUIRED,
-    Amounts,
-    Case,
-    CaseNode,
-    CaseQueue,
-    ChangeStep,
-    CloseStep,
-    CompleteStep,
-    FailStep,
-    JoinStep,
-    LeaveStep,
-    Step,
-    SubmitStep,
-    UseStep,
-    Work,
-)
+from . import case as cases
 
-_PRODUCT = f"{GPU}.product"
+_PRODUCT = f"{cases.GPU}.product"
 _RACK = "schedspec.dev/rack"
 _OWNERS = {
     is_service: [objects.OwnerReference(version, kind, kind.lower(), kind.lower(), controller=True)]
@@ -64,17 +46,17 @@ _OWNERS = {
 }
 
 
-def quantities(given: Amounts) -> dict[str, str]:
+def quantities(given: cases.Amounts) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
 
 
-def node_object(given: CaseNode) -> objects.Node:
+def node_object(given: cases.CaseNode) -> objects.Node:
     """Return a node; its labels name the model of its cards and its rack."""
     labels = {_PRODUCT: given.card, _RACK: given.rack}
     return node(given.name, quantities(given.has), {name: value for name, value in labels.items() if value})
 
 
-def hyper_nodes(nodes: Iterable[CaseNode]) -> list[objects.HyperNode]:
+def hyper_nodes(nodes: Iterable[cases.CaseNode]) -> list[objects.HyperNode]:
     racks: dict[str, list[str]] = {}
     for given in nodes:
         if given.rack:
@@ -87,7 +69,7 @@ def _tier(members: list[str]) -> objects.HyperNodeSpec:
     return objects.HyperNodeSpec(1, "rack", [objects.HyperNodeMember("Node", selector) for selector in exact])
 
 
-def queue_object(given: CaseQueue, *, is_open: bool = True) -> objects.Queue:
+def queue_object(given: cases.CaseQueue, *, is_open: bool = True) -> objects.Queue:
     spec = objects.QueueSpec(
         weight=given.weight,
         priority=given.priority,
@@ -97,13 +79,13 @@ def queue_object(given: CaseQueue, *, is_open: bool = True) -> objects.Queue:
         deserved={**quantities(given.deserved)} or None,
         guarantee=objects.queueing.Guarantee({**quantities(given.guarantee)}) if given.guarantee else None,
     )
-    quota = ", ".join(f'"{model}": {amount // resources.unit_of(GPU)}' for model, amount in given.cards)
+    quota = ", ".join(f'"{model}": {amount // resources.unit_of(cases.GPU)}' for model, amount in given.cards)
     marks = {names.CARD_QUOTA: f"{{{quota}}}"} if quota else None
     status = objects.QueueStatus("" if is_open else "Closing")
     return opened(objects.Queue(objects.ObjectMeta(name=given.name, annotations=marks), spec, status))
 
 
-def pod_meta(work: Work, index: int, namespace: str, created: str) -> objects.ObjectMeta:
+def pod_meta(work: cases.Work, index: int, namespace: str, created: str) -> objects.ObjectMeta:
     """Return the metadata of a pod of a job or of a service."""
     name = f"{work.name}-task-{index}"
     marks = {names.GROUP_NAME: work.name}
@@ -119,19 +101,19 @@ def pod_meta(work: Work, index: int, namespace: str, created: str) -> objects.Ob
     )
 
 
-def topology_of(work: Work) -> objects.NetworkTopology | None:
+def topology_of(work: cases.Work) -> objects.NetworkTopology | None:
     """Return the topology of a job's PodGroup."""
     if not work.rack:
         return None
     hard = objects.NetworkTopology("hard", highest_tier_name="rack")
-    return hard if work.rack == REQUIRED else objects.NetworkTopology("soft")
+    return hard if work.rack == cases.REQUIRED else objects.NetworkTopology("soft")
 
 
 START = 1_790_000_000.0
 PAUSE = 30.0
 MAX_CYCLES = 400
 """Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
-_DEFAULT_QUEUES = tuple(CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
+_DEFAULT_QUEUES = tuple(cases.CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
 _SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
 
@@ -198,7 +180,7 @@ Listener = Callable[[float, Any], None]
 
 
 def play(
-    case: Case,
+    case: cases.Case,
     *,
     stop: Callable[[PlayedEviction], bool] = lambda _: False,
     listener: Listener | None = None,
@@ -214,7 +196,7 @@ def play(
 
 class _CaseRun:
     def __init__(
-        self, case: Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
+        self, case: cases.Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
     ) -> None:
         self._case, self._stop, self._listener, self._gap = case, stop, listener, gap
         self._story = Story()
@@ -276,32 +258,32 @@ class _CaseRun:
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
         self._story.settled.append(SettledState(placed, dict(self._waits), dict(self._phases)))
 
-    def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
+    def _inputs(self, step: cases.Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
-            case SubmitStep():
+            case cases.SubmitStep():
                 return [self._adopted(job, now) for job in step.work]
-            case JoinStep():
+            case cases.JoinStep():
                 self._nodes += step.nodes
                 joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
                 return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
-            case LeaveStep():
+            case cases.LeaveStep():
                 return [RemoveNode(step.node)]
-            case ChangeStep():
+            case cases.ChangeStep():
                 self._queues[step.queue.name] = step.queue
                 return [self._queue_seen(step.queue.name)]
-            case CloseStep():
+            case cases.CloseStep():
                 self._closed.add(step.queue)
                 return [self._queue_seen(step.queue)]
-            case CompleteStep():
-                return [EndWork(f"{NAMESPACE}/{step.job}")]
-            case FailStep():
-                return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
-            case UseStep():
+            case cases.CompleteStep():
+                return [EndWork(f"{cases.NAMESPACE}/{step.job}")]
+            case cases.FailStep():
+                return [FailPod(f"{cases.NAMESPACE}/{step.job}", f"{cases.NAMESPACE}/{step.pod}")]
+            case cases.UseStep():
                 return [UsePolicy(policy_of(step.text))]
 
-    def _adopted(self, work: Work, created: float) -> Adopted:
+    def _adopted(self, work: cases.Work, created: float) -> Adopted:
         moment, requests = timestamp(created), quantities(work.requests)
-        meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
+        meta = objects.ObjectMeta(name=work.name, namespace=cases.NAMESPACE, uid=work.name, creation_timestamp=moment)
         least = {name: amount * work.minimum for name, amount in work.requests}
         spec = objects.PodGroupSpec(
             min_member=work.minimum,
@@ -319,12 +301,12 @@ class _CaseRun:
             on = work.nodes[index] if index < len(work.nodes) else ""
             spec_of_pod = objects.PodSpec([container], priority=value, priority_class_name=work.priority, node_name=on)
             status = objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus()
-            pods.append(objects.Pod(pod_meta(work, index, NAMESPACE, moment), spec_of_pod, status))
+            pods.append(objects.Pod(pod_meta(work, index, cases.NAMESPACE, moment), spec_of_pod, status))
         return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
 
     def _queue_seen(self, name: str) -> ObjectSeen:
         """Return the input that shows a queue as it is now."""
-        given = self._queues.get(name, CaseQueue(name))
+        given = self._queues.get(name, cases.CaseQueue(name))
         return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
 
     def _on_input(self, given: Input) -> None:
