@@ -159,16 +159,13 @@ class _Search:
                   for tier in self._policy.tiers]  # fmt: skip
         deciding = [names for names in voters if names]
         whole = any("gang" not in names for names in deciding)
-        has_spare_pods = any(self._has_spare(work, nodes) for work, nodes in self._running())
+        has_spare_pods = any(len(nodes) > work.minimum for work, nodes in self._running())
         if whole and "gang" in deciding[0] and has_spare_pods:
             whole = False  # the first tier permits pods above a minimum, and decides
         return whole, True, any("gang" in names for names in deciding)
 
     def _running(self) -> Iterator[tuple[Work, list[str]]]:
         yield from ((self._end.job(name), nodes) for name, nodes in self._end.nodes_of_jobs())
-
-    def _has_spare(self, work: Work, nodes: list[str]) -> bool:
-        return len(nodes) > work.minimum
 
     def _has_plugin(self, name: str) -> bool:
         return self._policy.plugin(name) is not None

@@ -89,7 +89,7 @@ def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
             if violation.monitor == RepeatedMonitor.NAME and not _was_evicted_since(events, violation, since):
                 continue
             if since <= violation.time < until:
-                thens = written.thens_of_monitor(name, _job(violation), case)
+                thens = written.thens_of_monitor(name, violation.about.rpartition("/")[2].partition("-task-")[0], case)
                 yield CaseFinding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
@@ -115,10 +115,6 @@ def _was_evicted_since(events: Events, violation: Violation, since: float) -> bo
 @lru_cache(4096)
 def _rules(policy: str) -> Rules:
     return Rules(policy)
-
-
-def _job(found: Violation) -> str:
-    return found.about.rpartition("/")[2].partition("-task-")[0]
 
 
 def monitors(case: Case) -> set[str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, FailStep, Work, ancestors
+from ..reduce.case import CARD_MEMORY, Case, CaseQueue, FailStep, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
@@ -79,7 +79,7 @@ class End:
 
     def is_owed(self, work: Work) -> bool:
         """Whether no rule of queues can delay the job."""
-        policy, requests = self.policy, _times(work.requests, self.missing(work))
+        policy, requests = self.policy, {name: value * self.missing(work) for name, value in work.requests}
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False
         capacity, proportion = policy.plugin("capacity"), policy.plugin("proportion")
@@ -127,7 +127,3 @@ class End:
 def needs_one_place(work: Work) -> bool:
     """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
     return bool(work.rack) or CARD_MEMORY in dict(work.requests)
-
-
-def _times(amount: Amounts, times: int) -> Sums:
-    return {name: value * times for name, value in amount}

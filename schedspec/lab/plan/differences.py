@@ -88,7 +88,7 @@ def _describe_node(known: objects.Node, item: objects.Node) -> str:
     cordoned = item.spec.unschedulable
     words = [] if known.spec.unschedulable == cordoned else ["is cordoned" if cordoned else "is no longer cordoned"]
     old, new = _without_cordon(known), _without_cordon(item)
-    before, after = (_resources_of(node) for node in (old, with_status(old, new)))
+    before, after = (node.status.allocatable or node.status.capacity or {} for node in (old, with_status(old, new)))
     words += [
         f"{name} {_amounts(before.get(name))} → {_amounts(after.get(name))}"
         for name in sorted(before.keys() | after.keys())
@@ -97,10 +97,6 @@ def _describe_node(known: objects.Node, item: objects.Node) -> str:
     words += ["changes its taints"] if (old.spec.taints or []) != (new.spec.taints or []) else []
     words += ["changes its labels"] if (old.metadata.labels or {}) != (new.metadata.labels or {}) else []
     return ", ".join(words) or "changes"
-
-
-def _resources_of(node: objects.Node) -> objects.meta.Quantities:
-    return node.status.allocatable or node.status.capacity or {}
 
 
 def _without_cordon(node: objects.Node) -> objects.Node:
