@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ... import virtual
 from ...scheduler.inputs import Input, ObjectSeen
 from ...scheduler.model import names, objects, resources
 from ...scheduler.model.cluster import Cluster
@@ -21,20 +22,6 @@ from ...scheduler.model.times import timestamp
 from ...scheduler.policy.loader import load_policy
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons import Refusal, VictimReason
-from ...virtual import (
-    Adopted,
-    Arrival,
-    EndWork,
-    FailPod,
-    OnEviction,
-    RemoveNode,
-    Settings,
-    Simulation,
-    SimulationError,
-    UsePolicy,
-    node,
-)
-from ...virtual import outcomes as happened
 from ..simulate.present import opened
 from . import case as cases
 
@@ -53,7 +40,7 @@ def quantities(given: cases.Amounts) -> dict[str, str]:
 def node_object(given: cases.CaseNode) -> objects.Node:
     """Return a node; its labels name the model of its cards and its rack."""
     labels = {_PRODUCT: given.card, _RACK: given.rack}
-    return node(given.name, quantities(given.has), {name: value for name, value in labels.items() if value})
+    return virtual.node(given.name, quantities(given.has), {name: value for name, value in labels.items() if value})
 
 
 def hyper_nodes(nodes: Iterable[cases.CaseNode]) -> list[objects.HyperNode]:
@@ -115,7 +102,7 @@ MAX_CYCLES = 400
 """Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
 _DEFAULT_QUEUES = tuple(cases.CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
-_SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
+_SETTINGS = virtual.Settings(start_delay=START_DELAY, grace=0.02)
 
 
 @dataclass(slots=True)
@@ -210,7 +197,7 @@ class _CaseRun:
         self._cycles = 0
         self._stopped = False
         self._values = case.priorities
-        self._simulation = Simulation(
+        self._simulation = virtual.Simulation(
             policy_of(case.policy),
             emit=self._on_outcome,
             settings=_SETTINGS,
@@ -244,7 +231,7 @@ class _CaseRun:
         """Carry out a step (0: none), and run until the next one is due."""
         begins = START + PAUSE * number
         items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
-        load = [Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
+        load = [virtual.Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
         self._cycles = 0
         try:
             for _ in self._simulation.instants(load, begins + PAUSE - 1):
@@ -253,7 +240,7 @@ class _CaseRun:
                 if self._cycles > MAX_CYCLES + len(self._case.jobs):
                     self._story.problem = f"{self._cycles} cycles after step {number}, and each causes another"
                     break
-        except SimulationError as error:
+        except virtual.SimulationError as error:
             self._story.problem = str(error)
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
         self._story.settled.append(SettledState(placed, dict(self._waits), dict(self._phases)))
@@ -267,7 +254,7 @@ class _CaseRun:
                 joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
                 return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
             case cases.LeaveStep():
-                return [RemoveNode(step.node)]
+                return [virtual.RemoveNode(step.node)]
             case cases.ChangeStep():
                 self._queues[step.queue.name] = step.queue
                 return [self._queue_seen(step.queue.name)]
@@ -275,13 +262,13 @@ class _CaseRun:
                 self._closed.add(step.queue)
                 return [self._queue_seen(step.queue)]
             case cases.CompleteStep():
-                return [EndWork(f"{cases.NAMESPACE}/{step.job}")]
+                return [virtual.EndWork(f"{cases.NAMESPACE}/{step.job}")]
             case cases.FailStep():
-                return [FailPod(f"{cases.NAMESPACE}/{step.job}", f"{cases.NAMESPACE}/{step.pod}")]
+                return [virtual.FailPod(f"{cases.NAMESPACE}/{step.job}", f"{cases.NAMESPACE}/{step.pod}")]
             case cases.UseStep():
-                return [UsePolicy(policy_of(step.text))]
+                return [virtual.UsePolicy(policy_of(step.text))]
 
-    def _adopted(self, work: cases.Work, created: float) -> Adopted:
+    def _adopted(self, work: cases.Work, created: float) -> virtual.Adopted:
         moment, requests = timestamp(created), quantities(work.requests)
         meta = objects.ObjectMeta(name=work.name, namespace=cases.NAMESPACE, uid=work.name, creation_timestamp=moment)
         least = {name: amount * work.minimum for name, amount in work.requests}
@@ -302,7 +289,7 @@ class _CaseRun:
             spec_of_pod = objects.PodSpec([container], priority=value, priority_class_name=work.priority, node_name=on)
             status = objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus()
             pods.append(objects.Pod(pod_meta(work, index, cases.NAMESPACE, moment), spec_of_pod, status))
-        return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
+        return virtual.Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=virtual.OnEviction.REPLACE)
 
     def _queue_seen(self, name: str) -> ObjectSeen:
         """Return the input that shows a queue as it is now."""
@@ -319,28 +306,28 @@ class _CaseRun:
         if self._listener is not None:
             self._listener(outcome.at, outcome)
         match outcome:
-            case happened.Placed():
+            case virtual.outcomes.Placed():
                 self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node
                 self._note(Happened.PLACED, outcome, outcome.pod, outcome.node)
-            case happened.Released():
+            case virtual.outcomes.Released():
                 self._placed.get(_name(outcome.job), {}).pop(_name(outcome.pod), None)
                 self._note(Happened.RELEASED, outcome, outcome.pod, outcome.node)
-            case happened.Admitted():
+            case virtual.outcomes.Admitted():
                 self._note(Happened.ADMITTED, outcome)
-            case happened.Started():
+            case virtual.outcomes.Started():
                 self._story.starts.append((outcome.at, _name(outcome.job)))
-            case happened.Waits():
+            case virtual.outcomes.Waits():
                 self._waits.pop(_name(outcome.job), None)
                 if outcome.refusal is not None:
                     self._waits[_name(outcome.job)] = outcome.refusal
-            case happened.Evicted():
+            case virtual.outcomes.Evicted():
                 found = PlayedEviction(
                     _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.settled), outcome.at
                 )
                 self._story.evictions.append(found)
                 self._note(Happened.EVICTED, outcome, outcome.pod, reason=outcome.reason)
                 self._stopped = self._stopped or self._stop(found)
-            case happened.Cycle():
+            case virtual.outcomes.Cycle():
                 self._cycles += 1
 
     def _note(
