@@ -91,6 +91,7 @@ class Scheduler:
         return ()
 
 
+Objects = Sequence[dict[str, Any]]
 _Policy = TypeVar("_Policy", bound=msgspec.Struct)
 
 
@@ -269,9 +270,7 @@ class Adapter:
             return "a PodGroup of scheduling.k8s.io can require a topology, not prefer one"
         return self.lacks.get(capability)
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         """Return the objects that the scheduler needs in addition to those of a scenario.
 
         They are applied when the scenario opens and after each change of its policy, its queues or its nodes.
@@ -281,7 +280,7 @@ class Adapter:
         del queues, nodes, policy
         return ()
 
-    def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
+    def configure(self, queues: Objects, nodes: Objects, policy: str) -> None:
         """Configure a scheduler whose queues are in its configuration. Called before `companions`, as it is.
 
         Raises:

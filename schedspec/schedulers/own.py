@@ -9,13 +9,13 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .. import distribution
 from ..api.errors import PolicyRefusedError
 from ..clusters.simulated import SimulatedCluster
 from . import hyper_nodes
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Objects, Scheduler, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess, cut_recording
 
@@ -70,9 +70,7 @@ class Own(Adapter):
         known = distribution.version()
         return f"v{known}" if known else ""
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del queues, policy
         return hyper_nodes.of_nodes(nodes)
 

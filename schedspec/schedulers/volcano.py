@@ -22,7 +22,7 @@ from ..clusters.programs.definitions import definitions
 from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import AdapterError, Scheduler, Site, sha256
+from .adapter import AdapterError, Objects, Scheduler, Site, sha256
 from .deployed import DeployedProgram, DeploymentSite, tag_of
 from .from_images import FromImages, ImageProgram, Images, made
 from .installable import InstallableAdapter
@@ -191,9 +191,7 @@ class Volcano(InstallableAdapter):
     def starts(self, site: Site) -> str:
         return "" if self.installed(site) else self.scheduler_name
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del queues, policy
         return hyper_nodes.of_nodes(nodes)
 

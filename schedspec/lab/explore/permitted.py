@@ -12,9 +12,9 @@ from dataclasses import replace
 from ...monitors.rules import lineage
 from ...scheduler.policy.model import PluginOption
 from ...scheduler.policy.schema import EVICTING
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work
+from ..reduce.case import CARD_MEMORY, Case, CaseQueue, Work
 from ..reduce.play import START_DELAY, Act, Happened, Story
-from .timeline import Moment, RuleViolation, Sums, moments, steps_of
+from .timeline import Moment, RuleViolation, moments, steps_of
 
 _EPSILON = 1e-6
 _PROTECTING = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
@@ -148,7 +148,8 @@ class _Eviction:
     def _is_entitled(self, reclaimer: CaseQueue) -> bool:
         """Whether the reclaimer deserves one more pod in any dimension, in addition to the least that it may hold."""
         held, requests = self._moment.least_held(reclaimer.name), dict(self._preemptor.requests)
-        deserved = _larger(reclaimer.deserved, reclaimer.guarantee)
+        deserved = dict(reclaimer.deserved)
+        deserved |= {name: max(deserved.get(name, 0), amount) for name, amount in reclaimer.guarantee}
         return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in requests.items())
 
     def _lends(self, lender: CaseQueue) -> bool:
@@ -224,10 +225,3 @@ class _Eviction:
 
 def _shape(work: Work) -> Work:
     return replace(work, name="", priority="", minimum=1)
-
-
-def _larger(one: Amounts, other: Amounts) -> Sums:
-    found = dict(one)
-    for name, amount in other:
-        found[name] = max(found.get(name, 0), amount)
-    return found

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from ...scheduler.inputs import Gap, Input, Noted, ObjectGone, ObjectSeen, Passed, PolicyLoaded, Started, Taken, Unnoted
-from ...scheduler.kube import Absent, Change, Client, KubeError, Malformed, NotFound, Present, Reflector
+from ...scheduler.kube import Absent, Change, Client, KubeError, NotFound, Present, Reflector
 from ...scheduler.recording.segments import VERSION
 from ...virtual.state.dump import ConfigMap, policy_of
 from ...virtual.state.kueue import as_served
@@ -184,11 +184,15 @@ class Recorder:
                     self._final(feed, api_version, change.last)
                 self._absent(feed, api_version, change)
             case _:
-                self._on_unreadable(feed, change.malformed)
+                self.unreadable += 1  # the last readable version stays
+                log.warning("%s %s is left out: %s", feed.id, change.malformed.metadata.key, change.malformed.error)
 
     def _present(self, feed: Feed, api_version: str, item: Any) -> None:
         if isinstance(item, ConfigMap):
-            self._use_policy(policy_of(item))
+            policy = policy_of(item)
+            if policy is not None and not self._is_policy_named:
+                self._policy = self._redacted(policy)
+                self._write(self._policy)
             return
         given = self._redacted(self._input(feed, api_version, item))
         if isinstance(item, Event):  # a checkpoint tells states; what it told remains in the segments before
@@ -216,16 +220,6 @@ class Recorder:
             is_noted = feed.followed.is_noted
             told = Unnoted(api_version, kind, gone.key, gone.uid) if is_noted else ObjectGone(kind, gone.key, gone.uid)
             self._write(self._redacted(told))
-
-    def _on_unreadable(self, feed: Feed, malformed: Malformed) -> None:
-        """Count an object that cannot be read; its last readable version stays."""
-        self.unreadable += 1
-        log.warning("%s %s is left out: %s", feed.id, malformed.metadata.key, malformed.error)
-
-    def _use_policy(self, policy: PolicyLoaded | None) -> None:
-        if policy is not None and not self._is_policy_named:
-            self._policy = self._redacted(policy)
-            self._write(self._policy)
 
     @staticmethod
     def _input(feed: Feed, api_version: str, item: Any) -> Input:

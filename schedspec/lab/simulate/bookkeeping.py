@@ -98,7 +98,8 @@ class OutcomeRecorder:
             case outcomes.Stopped():
                 self._stopped(job, outcome)
             case outcomes.Waits():
-                self._set_reason(job, outcome.refusal, outcome.at)
+                self._end_reason(job, outcome.at)
+                job.reasons, job.waits_since = outcome.refusal, outcome.at
             case outcomes.Ended():
                 self._ended(job, outcome)
 
@@ -180,10 +181,6 @@ class OutcomeRecorder:
             return
         new.reason = reason()
         job.record.evictions = [*job.record.evictions, new]
-
-    def _set_reason(self, job: _OpenRecord, refusal: Refusal | None, at: float) -> None:
-        self._end_reason(job, at)
-        job.reasons, job.waits_since = refusal, at
 
     def _end_reason(self, job: _OpenRecord, at: float) -> None:
         if job.reasons is None:

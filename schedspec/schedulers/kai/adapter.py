@@ -39,7 +39,7 @@ from ...api.kinds import GPU
 from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
-from ..adapter import OF_OTHERS, Adapter, Site, UnsuitableClusterError, read_policy
+from ..adapter import OF_OTHERS, Adapter, Objects, Site, UnsuitableClusterError, read_policy
 from ..daemon import Daemon, ProgramScheduler, free_port
 from ..installable import definitions_of
 from ..readiness import NotReadyError, retrying
@@ -222,9 +222,7 @@ class Kai(Adapter):
         found = binaries.provide(PROGRAMS, folder=folder, progress=site.progress, version=self.wanted)
         return KaiProcesses(site, {name: binary.path for name, binary in found.items()})
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del nodes, policy
         return of_scenario(queues)
 

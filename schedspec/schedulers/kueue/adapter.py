@@ -26,7 +26,7 @@ from ...clusters.programs import binaries
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
 from ...clusters.protocol import Settings
 from .. import programs_folder
-from ..adapter import OF_OTHERS, Scheduler, Site, UnsuitableClusterError, sha256
+from ..adapter import OF_OTHERS, Objects, Scheduler, Site, UnsuitableClusterError, sha256
 from ..deployed import DeploymentSite, tag_of
 from ..from_images import Images
 from ..installable import InstallableAdapter, definitions_of
@@ -189,9 +189,7 @@ class Kueue(InstallableAdapter):
             return deployed.KueueInPods(site, Images(found.version, programs={PROGRAM: found.path}))
         return KueueProcess(site, found)
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         return quota.of_scenario(queues, nodes, self.read(policy))
 
     def read(self, policy: str) -> KueuePolicy:
