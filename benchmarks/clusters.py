@@ -40,33 +40,16 @@ def _gang(
     affinity: dict[str, Any] | None = None,
 ) -> None:
     """Add a PodGroup and its pods: running on `node` if it is given, else pending, with the PodGroup in `phase`."""
-    cluster.set_podgroup(
-        msgspec.convert(
-            {
-                "metadata": {"name": name, "namespace": "bench", "creationTimestamp": CREATED},
-                "spec": {"minMember": size, "queue": queue},
-                "status": {"phase": "Running" if node else phase},
-            },
-            objects.PodGroup,
-        )
-    )
+    head = {"namespace": "bench", "creationTimestamp": CREATED}
+    spec = {"minMember": size, "queue": queue}
+    group = {"metadata": {"name": name, **head}, "spec": spec, "status": {"phase": "Running" if node else phase}}
+    cluster.set_podgroup(msgspec.convert(group, objects.PodGroup))
+    container = {"name": "c", "image": "worker:1", "resources": {"requests": requests}}
     for index in range(size):
-        pod = {
-            "metadata": {
-                "name": f"{name}-{index}",
-                "namespace": "bench",
-                "uid": f"{name}-{index}",
-                "creationTimestamp": CREATED,
-                "annotations": {GROUP: name},
-                "labels": labels,
-            },
-            "spec": {
-                "affinity": affinity,
-                "containers": [{"name": "c", "image": "worker:1", "resources": {"requests": requests}}],
-                "nodeName": node,
-            },
-            "status": {"phase": "Running" if node else "Pending"},
-        }
+        key = f"{name}-{index}"
+        meta = {"name": key, "uid": key, "annotations": {GROUP: name}, "labels": labels, **head}
+        wanted = {"affinity": affinity, "containers": [container], "nodeName": node}
+        pod = {"metadata": meta, "spec": wanted, "status": {"phase": "Running" if node else "Pending"}}
         cluster.set_pod(msgspec.convert(pod, objects.Pod))
 
 

@@ -1,8 +1,14 @@
-"""A figure: a line of the table, with the measured value and its goal."""
+"""A figure: a line of the table, with the measured value and its goal; and the speed of the machine (`pace`)."""
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+OUT = Path(__file__).parent / "out"
 
 
 @dataclass(frozen=True)
@@ -29,5 +35,28 @@ class Figure:
 
     @property
     def plain(self) -> dict[str, object]:
-        """Return the figure for the files in `benchmarks/out`."""
         return {"figure": self.figure, "value": self.value, "unit": self.unit, "goal": self.goal, "ok": self.ok}
+
+
+def report(figures: Iterable[Figure], name: str) -> int:
+    """Print figures as they are measured, and write them into `benchmarks/out`; return 1 if a goal is missed."""
+    found = []
+    for figure in figures:
+        found.append(figure)
+        print(figure.line, flush=True)
+    OUT.mkdir(exist_ok=True)
+    (OUT / f"{name}.json").write_text(json.dumps([figure.plain for figure in found], indent=1) + "\n")
+    return 0 if all(figure.ok for figure in found) else 1
+
+
+_STEPS = 1_000_000
+
+
+def pace() -> Figure:
+    """Return the best of three measurements, so that other work on the machine has little effect."""
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        sum(number * number for number in range(_STEPS))
+        took.append(time.process_time() - started)
+    return Figure("pace: CPU of a fixed piece of work, now", min(took) * 1000, "ms")

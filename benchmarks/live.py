@@ -8,20 +8,16 @@ of its own, because rates fall as a cluster fills.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, pace, report
 from benchmarks.live_backlog import backlog
 from benchmarks.live_compared import compared
 from benchmarks.live_latency import one_pod
 from benchmarks.live_reclaim import burst
-from benchmarks.pace import pace
 from tests.support.live.api_objects import SIZE
 
-OUT = Path(__file__).parent / "out" / "live.json"
 NODES, GANGS = 1000, 250
 
 
@@ -38,16 +34,5 @@ def measure(part: int) -> Iterator[Figure]:
     yield pace()
 
 
-def main(part: int = 1) -> int:
-    """Measure; return 0 if every goal is reached."""
-    figures: list[Figure] = []
-    for figure in measure(part):
-        figures.append(figure)
-        print(figure.line, flush=True)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1) + "\n")
-    return 0 if all(figure.ok for figure in figures) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2])))
+    sys.exit(report(measure(*map(int, sys.argv[1:2] or ["1"])), "live"))

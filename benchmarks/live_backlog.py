@@ -11,7 +11,8 @@ import time
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
+from benchmarks.live_watch import cluster
+from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, gangs, queue
 from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 ROUNDS = 3
@@ -19,13 +20,11 @@ ROUNDS = 3
 
 async def _bare_rate(nodes: int, count: int) -> float:
     """Return the binds a second of the bare loop, which uses the scheduler's own client."""
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, nodes, [queue("default")])
-            pods = await gangs(client, "g", count, SIZE, "default")
-            started = time.monotonic()
-            await bind_all(client, pods, nodes)
-            return len(pods) / (time.monotonic() - started)
+    async with cluster(nodes, [queue("default")]) as (_, client):
+        pods = await gangs(client, "g", count, SIZE, "default")
+        started = time.monotonic()
+        await bind_all(client, pods, nodes)
+        return len(pods) / (time.monotonic() - started)
 
 
 class _Run(NamedTuple):
@@ -44,20 +43,18 @@ class _Run(NamedTuple):
 
 async def _scheduler(nodes: int, count: int) -> _Run:
     pods = count * SIZE
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, nodes, [queue("default")])
-            with scheduling(kubeconfig, PROPORTION) as scheduler:
-                await asyncio.to_thread(scheduler.wait_ready)
-                start = scheduler.cpu_seconds()
-            await gangs(client, "g", count, SIZE, "default")
-            started = time.monotonic()
-            with scheduling(kubeconfig, PROPORTION) as scheduler:
-                first, before, last = await until_bound(scheduler, pods)
-                cpu, memory = scheduler.cpu_seconds() - start, scheduler.memory_mb()
-                await until_quiescent(scheduler)
-                in_all = scheduler.cpu_seconds() - start
-                return _Run((pods - before) / (last - first), last - started, start, cpu, in_all, memory)
+    async with cluster(nodes, [queue("default")]) as (kubeconfig, client):
+        with scheduling(kubeconfig, PROPORTION) as scheduler:
+            await asyncio.to_thread(scheduler.wait_ready)
+            start = scheduler.cpu_seconds()
+        await gangs(client, "g", count, SIZE, "default")
+        started = time.monotonic()
+        with scheduling(kubeconfig, PROPORTION) as scheduler:
+            first, before, last = await until_bound(scheduler, pods)
+            cpu, memory = scheduler.cpu_seconds() - start, scheduler.memory_mb()
+            await until_quiescent(scheduler)
+            in_all = scheduler.cpu_seconds() - start
+            return _Run((pods - before) / (last - first), last - started, start, cpu, in_all, memory)
 
 
 async def backlog(nodes: int, count: int) -> list[Figure]:

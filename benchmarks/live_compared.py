@@ -18,31 +18,17 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.bare_scheduler import NAME as BARE
-from benchmarks.bare_scheduler import bare_scheduling
+from benchmarks.bare_scheduler import BARE, KUBE, bare_scheduling, kube_scheduling
 from benchmarks.figure import Figure
-from benchmarks.kube_scheduler import NAME as KUBE
-from benchmarks.kube_scheduler import kube_scheduling
-from benchmarks.live_watch import Watch, watching
+from benchmarks.live_watch import Watch, cluster, watching
 from schedspec.scheduler.kube import PODGROUPS, PODS, Client
-from tests.support.live.api_objects import (
-    PROPORTION,
-    SIZE,
-    client_of,
-    each,
-    fresh_cluster,
-    gangs,
-    pod_body,
-    prepare,
-    queue,
-)
+from tests.support.live.api_objects import PROPORTION, SIZE, each, gangs, pod_body, queue
 from tests.support.live.scheduler_process import scheduling
 
 OURS = "schedspec"
 SINGLE_PODS, WARM_UP = 60, 10
 ROUNDS = 3
 _PAUSE = 0.1
-"""Seconds between two pods."""
 _TIMEOUT = 240.0
 
 
@@ -102,9 +88,8 @@ def _running(scheduler: str, kubeconfig: Path) -> Iterator[psutil.Process]:
 @asynccontextmanager
 async def _sides(*schedulers: str) -> AsyncIterator[list[_Side]]:
     """Yield a new cluster of 100 nodes with these schedulers."""
-    with fresh_cluster() as kubeconfig, ExitStack() as stack:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, 100, [queue("default")], cpu="128")
+    async with cluster(100, [queue("default")], cpu="128") as (kubeconfig, client):
+        with ExitStack() as stack:
             processes = [stack.enter_context(_running(scheduler, kubeconfig)) for scheduler in schedulers]
             async with watching(client) as watch:
                 yield [_Side(*pair, watch, client) for pair in zip(schedulers, processes, strict=True)]
@@ -137,21 +122,19 @@ async def one_pod() -> list[Figure]:
 async def _rate(scheduler: str, nodes: int, count: int) -> tuple[float, float]:
     """Return binds a second of a backlog that exists before the scheduler starts, and milliseconds of CPU a pod."""
     pods = count * SIZE
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, nodes, [queue("default")])
-            if scheduler == OURS:
-                await gangs(client, "g", count, SIZE, "default")
-            else:
-                bodies = [_pod(f"g-{i // SIZE}-{i % SIZE}", "", scheduler) for i in range(pods)]
-                await each(bodies, lambda body: client.create(PODS, body, "default"))
-            async with watching(client) as watch:
-                with _running(scheduler, kubeconfig) as process:
-                    async with asyncio.timeout(_TIMEOUT):
-                        while len(watch.bound) < pods:
-                            await asyncio.sleep(0.02)
-                    cpu = _cpu(process) / pods * 1000
-                at = sorted(watch.bound.values())
+    async with cluster(nodes, [queue("default")]) as (kubeconfig, client):
+        if scheduler == OURS:
+            await gangs(client, "g", count, SIZE, "default")
+        else:
+            bodies = [_pod(f"g-{i // SIZE}-{i % SIZE}", "", scheduler) for i in range(pods)]
+            await each(bodies, lambda body: client.create(PODS, body, "default"))
+        async with watching(client) as watch:
+            with _running(scheduler, kubeconfig) as process:
+                async with asyncio.timeout(_TIMEOUT):
+                    while len(watch.bound) < pods:
+                        await asyncio.sleep(0.02)
+                cpu = _cpu(process) / pods * 1000
+            at = sorted(watch.bound.values())
     return (pods - 1) / (at[-1] - at[0]), cpu
 
 
@@ -176,7 +159,6 @@ async def backlog(nodes: int, count: int) -> list[Figure]:
 
 
 async def compared(nodes: int, count: int) -> list[Figure]:
-    """Return all figures of the comparison."""
     return [*await one_pod(), *await backlog(nodes, count)]
 
 

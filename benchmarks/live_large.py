@@ -12,13 +12,13 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.live_watch import cluster
 from schedspec.scheduler.kube import NODES, PODS, Client
-from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
+from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, gangs, queue
 from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 _STARTS_WITHIN = 240.0
 _BARE = 2_000
-"""Number of pods of the bare loop."""
 
 
 async def bare(client: Client, nodes: int, name: str) -> float:
@@ -55,12 +55,10 @@ async def scheduled(kubeconfig: Path, client: Client, nodes: int, pods: int) -> 
 
 async def measure(nodes: int, pods: int) -> None:
     """Run the bare loop before and after the scheduler: the loops differ only by the speed of the machine."""
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, nodes, [queue("default")])
-            loops = [await bare(client, nodes, "before")]
-            rate = await scheduled(kubeconfig, client, nodes, pods)
-            loops.append(await bare(client, nodes, "after"))
+    async with cluster(nodes, [queue("default")]) as (kubeconfig, client):
+        loops = [await bare(client, nodes, "before")]
+        rate = await scheduled(kubeconfig, client, nodes, pods)
+        loops.append(await bare(client, nodes, "after"))
     rates = ", ".join(f"{loop:.0f}/s" for loop in loops)
     print(
         f"bare loop of {_BARE} binds before and after: {rates}; the scheduler is {rate / max(loops):.2f} of the faster"

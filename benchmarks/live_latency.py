@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.figure import Figure
-from benchmarks.live_watch import Watch, until_running, watching
+from benchmarks.live_watch import Watch, cluster, until_running, watching
 from schedspec.scheduler.kube import PODGROUPS, PODS, Client
-from tests.support.live.api_objects import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
+from tests.support.live.api_objects import PROPORTION, SIZE, gangs, pod_body, queue
 from tests.support.live.scheduler_process import Scheduler, scheduling, until_bound, until_quiescent
 
 _PAUSE = 0.1
-"""Seconds between two pods."""
 
 
 @dataclass
@@ -63,18 +62,16 @@ class _Side:
 @asynccontextmanager
 async def _side(beside: int) -> AsyncIterator[_Side]:
     """Yield a new cluster of 100 nodes on which `beside` pods run and the scheduler is idle."""
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, 100, [queue("default")], cpu="128")
-            with scheduling(kubeconfig, PROPORTION) as scheduler:
-                scheduler.wait_ready()
-                if beside:
-                    await gangs(client, "beside", beside // SIZE, SIZE, "default")
-                    await until_bound(scheduler, beside)
-                    await until_running(client, beside)
-                async with watching(client) as watch:
-                    await until_quiescent(scheduler)
-                    yield _Side(client, scheduler, watch)
+    async with cluster(100, [queue("default")], cpu="128") as (kubeconfig, client):
+        with scheduling(kubeconfig, PROPORTION) as scheduler:
+            scheduler.wait_ready()
+            if beside:
+                await gangs(client, "beside", beside // SIZE, SIZE, "default")
+                await until_bound(scheduler, beside)
+                await until_running(client, beside)
+            async with watching(client) as watch:
+                await until_quiescent(scheduler)
+                yield _Side(client, scheduler, watch)
 
 
 async def one_pod(beside: int) -> list[Figure]:

@@ -13,19 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from benchmarks.live_watch import until_running, watching
+from benchmarks.live_watch import cluster, until_running, watching
 from schedspec.scheduler.kube import PODS, Client, Patch
-from tests.support.live.api_objects import (
-    RECLAIM,
-    SIZE,
-    bind_all,
-    client_of,
-    each,
-    fresh_cluster,
-    gangs,
-    prepare,
-    queue,
-)
+from tests.support.live.api_objects import RECLAIM, SIZE, bind_all, each, gangs, queue
 from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 FULL, HALF = 400, 200
@@ -39,7 +29,7 @@ class Bare(NamedTuple):
     deleted: float
 
 
-class Reclaim(NamedTuple):
+class ReclaimTimes(NamedTuple):
     """Seconds of each step since the first request that creates an object of b; number of evicted pods of a."""
 
     created: float
@@ -67,7 +57,7 @@ async def burst() -> list[Figure]:
     ]
 
 
-def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[Figure]:
+def _figures(what: str, runs: list[ReclaimTimes], goal: float | None = None) -> list[Figure]:
     best = min(runs, key=lambda run: run.deleted)
     return [
         Figure(f"{what}: created after", best.created, "s"),
@@ -85,17 +75,15 @@ def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[
 
 async def _bare_evictions() -> Bare:
     """Measure the cluster alone: mark pods as victims, delete them, and wait until they are deleted."""
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, 100, [queue("a")], cpu="4")
-            pods = await gangs(client, "a", FULL, 1, "a")
-            await bind_all(client, pods, 100)
-            await until_running(client, FULL)
-            async with watching(client) as watch:
-                started = time.monotonic()
-                await each(pods[:HALF], lambda pod: _evict(client, pod.metadata.name, pod.metadata.uid))
-                requested = time.monotonic() - started
-                await _until(lambda: len(watch.deleted) >= HALF, "the pods are not deleted")
+    async with cluster(100, [queue("a")], cpu="4") as (_, client):
+        pods = await gangs(client, "a", FULL, 1, "a")
+        await bind_all(client, pods, 100)
+        await until_running(client, FULL)
+        async with watching(client) as watch:
+            started = time.monotonic()
+            await each(pods[:HALF], lambda pod: _evict(client, pod.metadata.name, pod.metadata.uid))
+            requested = time.monotonic() - started
+            await _until(lambda: len(watch.deleted) >= HALF, "the pods are not deleted")
     return Bare(requested, max(watch.deleted.values()) - started)
 
 
@@ -106,35 +94,29 @@ async def _evict(client: Client, name: str, uid: str) -> None:
     await client.delete(PODS, name, "default", uid=uid)
 
 
-async def _reclaim(count: int, size: int) -> Reclaim:
+async def _reclaim(count: int, size: int) -> ReclaimTimes:
     """Run one reclaim by `count` gangs of `size` pods."""
     queues = [queue("a", deserved={"cpu": "200"}, reclaimable=True), queue("b", deserved={"cpu": "200"})]
-    with fresh_cluster() as kubeconfig:
-        async with client_of(kubeconfig) as client:
-            await prepare(client, 100, queues, cpu="4")
-            with scheduling(kubeconfig, RECLAIM) as scheduler:
-                scheduler.wait_ready()
-                await gangs(client, "a", FULL, 1, "a")
-                await until_bound(scheduler, FULL)
-                await until_running(client, FULL)
-                await until_quiescent(scheduler)
-                async with watching(client) as watch:
-                    started = time.monotonic()
-                    await gangs(client, "b", count, size, "b")
-                    created = time.monotonic() - started
-                    await _until(lambda: len(_of_b(watch.running)) >= HALF, "the gangs of b do not run")
-    requested, deleted = (_of_a(times) for times in (watch.terminating, watch.deleted))
-    bound, running = (_of_b(times) for times in (watch.bound, watch.running))
+    async with cluster(100, queues, cpu="4") as (kubeconfig, client):
+        with scheduling(kubeconfig, RECLAIM) as scheduler:
+            scheduler.wait_ready()
+            await gangs(client, "a", FULL, 1, "a")
+            await until_bound(scheduler, FULL)
+            await until_running(client, FULL)
+            await until_quiescent(scheduler)
+            async with watching(client) as watch:
+                started = time.monotonic()
+                await gangs(client, "b", count, size, "b")
+                created = time.monotonic() - started
+                await _until(lambda: len(_of("b", watch.running)) >= HALF, "the gangs of b do not run")
+    requested, deleted = (_of("a", times) for times in (watch.terminating, watch.deleted))
+    bound, running = (_of("b", times) for times in (watch.bound, watch.running))
     first, last, ended = (at - started for at in (min(requested), max(requested), max(deleted)))
-    return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(deleted))
+    return ReclaimTimes(created, first, last, ended, max(bound) - started, max(running) - started, len(deleted))
 
 
-def _of_a(times: dict[str, float]) -> list[float]:
-    return [at for name, at in times.items() if name.startswith("a-")]
-
-
-def _of_b(times: dict[str, float]) -> list[float]:
-    return [at for name, at in times.items() if name.startswith("b-")]
+def _of(queue: str, times: dict[str, float]) -> list[float]:
+    return [at for name, at in times.items() if name.startswith(f"{queue}-")]
 
 
 async def _until(done: Callable[[], bool], what: str) -> None:

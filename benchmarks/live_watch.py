@@ -1,14 +1,17 @@
-"""Watch pods and record when each was bound, ran and was deleted."""
+"""Make clusters; watch their pods and record when each was bound, ran and was deleted."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 from schedspec.scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
 from schedspec.scheduler.model.objects import Pod
+from tests.support.live.api_objects import client_of, fresh_cluster, prepare
 
 
 class Watch:
@@ -38,6 +41,15 @@ class Watch:
                     self.bound_now.set()
             case Absent():
                 self.deleted[change.key.partition("/")[2]] = now
+
+
+@asynccontextmanager
+async def cluster(nodes: int, queues: Sequence[dict[str, Any]], cpu: str = "32") -> AsyncIterator[tuple[Path, Client]]:
+    """Yield the kubeconfig and a client of a new cluster with these nodes and queues."""
+    with fresh_cluster() as kubeconfig:
+        async with client_of(kubeconfig) as client:
+            await prepare(client, nodes, queues, cpu=cpu)
+            yield kubeconfig, client
 
 
 @asynccontextmanager

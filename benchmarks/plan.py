@@ -23,13 +23,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, report
 from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.model import objects
 from schedspec.virtual.state import State
 from schedspec.virtual.state.dump import write_state
 
-OUT = Path(__file__).parent / "out" / "plan.json"
 CARDS = "nvidia.com/gpu"
 NODES, WAITING, PER_NODE = 5_000, 10_000, 8
 CREATED = "2026-09-01T00:00:00Z"
@@ -51,7 +50,6 @@ OWNER = objects.OwnerReference("batch.volcano.sh/v1alpha1", "Job", "job", contro
 
 
 def queue(name: str, cards: int) -> dict[str, object]:
-    """Return the manifest of a queue."""
     head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
     return {**head, "spec": {"deserved": {CARDS: str(cards)}}}
 
@@ -93,7 +91,6 @@ def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterato
 
 
 def pod(group: str, number: int, node: str, requests: objects.meta.Quantities, priority: str) -> objects.Pod:
-    """Return a pod of one card."""
     name = f"{group}-{number}"
     meta = objects.ObjectMeta(
         name=name, namespace="team", uid=name, creation_timestamp=CREATED, owner_references=[OWNER],
@@ -107,7 +104,6 @@ def pod(group: str, number: int, node: str, requests: objects.meta.Quantities, p
 
 
 def write(path: Path) -> None:
-    """Write the state."""
     state, rng = State("benchmark", time.time(), scheduler_names=["schedspec"]), random.Random(1)
     state.policy = PolicyLoaded("benchmark", POLICY)
     has: objects.meta.Quantities = {"cpu": "64", "memory": "512Gi", "pods": "110", CARDS: str(PER_NODE)}
@@ -148,32 +144,21 @@ def measure(name: str, files: dict[str, str], state: Path, folder: Path) -> list
     ]
 
 
-def _shown(figures: list[Figure]) -> list[Figure]:
-    sys.stdout.write("".join(f"{figure.line}\n" for figure in figures))
-    sys.stdout.flush()
-    return figures
-
-
 def _cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def main() -> int:
-    """Measure, print and write the figures; return 1 if a goal is missed."""
-    figures: list[Figure] = []
+def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.jsonl.gz"
         write(state)
         for name, files in CHANGES.items():
             if any(word in name for word in sys.argv[1:] or [name]):
-                figures += _shown(measure(name, files, state, Path(folder)))
+                yield from measure(name, files, state, Path(folder))
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    figures += _shown([Figure("memory of the largest process", round(memory, 1), "MiB", 4096.0)])
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))
-    return 0 if all(figure.ok for figure in figures) else 1
+    yield Figure("memory of the largest process", round(memory, 1), "MiB", 4096.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(figures(), "plan"))

@@ -70,7 +70,6 @@ class Server:
     def __init__(self) -> None:
         self.events = 0
         self.cpu = 0.0
-        """CPU seconds of making events."""
         self._random = random.Random(1)
 
     async def request(self, _method: str, path: str, **_: object) -> Answer:

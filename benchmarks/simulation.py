@@ -8,24 +8,21 @@ eight cards, or single cards. Each load is measured in a process of its own, in 
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import random
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, report
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.virtual import Arrival, Simulation, Workload, node
 from schedspec.virtual.outcomes import Evicted
 
-OUT = Path(__file__).parent / "out" / "simulation.json"
 START = 1_700_000_000.0
 CARDS = "nvidia.com/gpu"
 TEXT = """
@@ -38,8 +35,6 @@ tiers:
 
 @dataclass(frozen=True)
 class Setting:
-    """A cluster, a policy and a load."""
-
     name: str
     actions: str
     jobs: int
@@ -69,13 +64,7 @@ def load(setting: Setting, seed: int = 1) -> Iterator[Arrival]:
         yield Arrival(now, Workload(f"j{index:07}", max(seconds, 1.0), requests, pods, queue=queue))
 
 
-def measure(setting: Setting) -> list[Figure]:
-    """Run the load; return jobs a CPU second, cycles a job, evictions and memory."""
-    evictions = [0]
-
-    def emit(outcome: Any) -> None:
-        evictions[0] += type(outcome) is Evicted
-
+def _cluster(setting: Setting, emit: Callable[[Any], None] = lambda _: None) -> Simulation:
     policy = load_policy(TEXT.format(actions=setting.actions), "benchmark")
     simulation = Simulation(policy, emit=emit, start=START)
     for number in range(setting.nodes):
@@ -83,6 +72,17 @@ def measure(setting: Setting) -> list[Figure]:
     for number in range(5):
         spec = objects.QueueSpec(deserved={CARDS: str(setting.nodes * 8 // 5)})
         simulation.put("Queue", objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec, objects.QueueStatus("Open")))
+    return simulation
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Run the load; return jobs a CPU second, cycles a job, evictions and memory."""
+    evictions = [0]
+
+    def emit(outcome: Any) -> None:
+        evictions[0] += type(outcome) is Evicted
+
+    simulation = _cluster(setting, emit)
     began = time.process_time()
     simulation.run(load(setting))
     took = time.process_time() - began
@@ -108,14 +108,7 @@ def beside_equal_priorities(setting: Setting) -> list[Figure]:
     took = {}
     for is_distinct in (False, True):
         rng = random.Random(2)
-        policy = load_policy(TEXT.format(actions=setting.actions), "benchmark")
-        simulation = Simulation(policy, start=START)
-        for number in range(setting.nodes):
-            simulation.put("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
-        for number in range(5):
-            spec = objects.QueueSpec(deserved={CARDS: str(setting.nodes * 8 // 5)})
-            head = objects.ObjectMeta(name=f"q{number}")
-            simulation.put("Queue", objects.Queue(head, spec, objects.QueueStatus("Open")))
+        simulation = _cluster(setting)
         began = time.process_time()
         simulation.run(
             Arrival(
@@ -129,23 +122,15 @@ def beside_equal_priorities(setting: Setting) -> list[Figure]:
     return [Figure(name, round(took[True] / took[False], 2), "x", 2.0)]
 
 
-def main() -> int:
-    """Measure, print and write the figures; return 1 if a goal is missed."""
-    figures: list[Figure] = []
+def figures() -> Iterator[Figure]:
     wanted = [setting for setting in SETTINGS if not sys.argv[1:] or any(word in setting.name for word in sys.argv[1:])]
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for found in pool.imap(measure, wanted):
-            for figure in found:
-                sys.stdout.write(f"{figure.line}\n")
-                sys.stdout.flush()
-            figures += found
+            yield from found
     if not sys.argv[1:] or "priorities" in sys.argv[1:]:
-        figures += (ratios := [figure for setting in DEEP for figure in beside_equal_priorities(setting)])
-        sys.stdout.write("".join(f"{figure.line}\n" for figure in ratios))
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))
-    return 0 if all(figure.ok for figure in figures) else 1
+        for setting in DEEP:
+            yield from beside_equal_priorities(setting)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(figures(), "simulation"))

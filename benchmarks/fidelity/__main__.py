@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fidelity import judge
-from benchmarks.fidelity.production import Production, running
+from benchmarks.fidelity.production import ProductionCluster, running
 from schedspec.lab.plan import Plan, Request, Side, make_plan
 from schedspec.lab.twin import Choice
 from schedspec.virtual.state import State
@@ -51,7 +51,7 @@ def measure(team: Team, seeds: list[int], out: Path) -> Iterator[dict[str, Any]]
             yield row | {"seconds": round(time.monotonic() - began)}
 
 
-def _worked(production: Production, team: Team, rng: random.Random, jobs: list[Job], seed: int) -> list[Job]:
+def _worked(production: ProductionCluster, team: Team, rng: random.Random, jobs: list[Job], seed: int) -> list[Job]:
     """End a part of the jobs, and submit new ones until enough is requested; return the jobs that are there."""
     ended = rng.sample(range(len(jobs)), round(len(jobs) * _ENDS))
     for number in ended:
@@ -67,7 +67,7 @@ def _worked(production: Production, team: Team, rng: random.Random, jobs: list[J
     return found
 
 
-def _state(production: Production, state: State, change: Change, file: Path) -> dict[str, Any]:
+def _state(production: ProductionCluster, state: State, change: Change, file: Path) -> dict[str, Any]:
     """Foretell a change of the production and make it."""
     twin = _planned(file, change, Choice(production.scheduler, progress=_say))
     model = None if production.scheduler == "kueue" else _planned(file, change, Choice(by_model=True))

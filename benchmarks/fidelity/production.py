@@ -19,7 +19,7 @@ from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.lab.plan.answer import PlannedWorld
 from schedspec.lab.plan.make import resource_of
-from schedspec.lab.twin.decide import work_of
+from schedspec.lab.twin.choose import work_of
 from schedspec.lab.twin.decisions import Decisions
 from schedspec.observe import view
 from schedspec.observe.watcher import HistoryWriter, Watches
@@ -39,7 +39,7 @@ _PAUSE = 0.2
 _MANAGER = "fidelity"
 
 
-class Production:
+class ProductionCluster:
     """One cluster whose queues and jobs change. Not thread-safe."""
 
     def __init__(self, team: Team, adapter: Adapter, site: Site, writer: HistoryWriter, scheduler: Scheduler) -> None:
@@ -48,14 +48,12 @@ class Production:
         self.scheduler = team.scheduler
 
     def apply(self, change: Change) -> None:
-        """Make a change."""
         for obj in change.objects:
             self.put(obj)
         if change.policy:
             self._scheduler.use_policy(change.policy)
 
     def put(self, obj: Object) -> None:
-        """Apply an object."""
         self._site.api.apply(obj, _MANAGER)
 
     def end(self, job: Object) -> None:
@@ -123,7 +121,7 @@ def _ends(workload: Object) -> bool:
 
 
 @contextmanager
-def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterator[Production]:
+def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterator[ProductionCluster]:
     """Start a cluster with the team's nodes and queues and its scheduler; end all of it afterwards."""
     adapter = find(team.scheduler)
     cluster = EmbeddedCluster(Settings(kind="embedded"))
@@ -143,7 +141,7 @@ def running(team: Team, folder: Path, progress: Callable[[str], None]) -> Iterat
         try:
             watches.start(_LISTED)
             scheduler.start(team.policy)
-            made = Production(team, adapter, site, writer, scheduler)
+            made = ProductionCluster(team, adapter, site, writer, scheduler)
             for obj in team.setup():
                 made.put(obj)
             yield made

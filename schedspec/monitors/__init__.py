@@ -3,8 +3,8 @@
 A monitor judges acts (a bind, an eviction) by the policy and the objects at the time of the act. Its only source is the
 ledger, which the history of a cluster (`reading`) or a run in virtual time feeds. A monitor is a class with its rule.
 
-The ledger (`ledger`) consists of `lives` (jobs, pods and acts), `changes`, `holdings` and `limits`. The quotas
-of Kueue are read by `quotas`.
+The ledger (`ledger`) consists of `lives` (jobs, pods, acts, holdings and changes) and `limits`. The quotas of Kueue are
+read by `quotas`.
 """
 
 from __future__ import annotations

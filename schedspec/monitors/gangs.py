@@ -53,11 +53,9 @@ class GangMonitor(Monitor):
             self._judge(burst)
 
     def on_bound(self, pod: Pod) -> None:
-        """Begin or continue a burst of binds."""
         self._act(pod, "bind", None)
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Begin or continue a burst of evictions."""
         self._act(pod, "evict", eviction)
 
     def _act(self, pod: Pod, kind: str, eviction: Eviction | None) -> None:

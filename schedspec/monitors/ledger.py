@@ -19,10 +19,8 @@ from ..api.kinds import Kind
 from ..observe import view
 from . import amounts
 from .amounts import NONE, Amounts, Object
-from .changes import Changes
-from .holdings import QueueSums, add, change
 from .limits import CLUSTER, QueueSpec, UnusedGuarantees, largest_guarantee, least_guarantee, left_by_guarantees, lowest
-from .lives import Eviction, Job, Pod, Violation
+from .lives import Changes, Eviction, Job, Pod, QueueSums, Violation, add, change
 from .rules import ROOT, Rules
 
 LATELY = 1.0
@@ -73,7 +71,6 @@ class Ledger:
     """The state of a cluster and its sums.
 
     Args:
-        rules: The policy in force.
         shown: Returns a pod's version as the API server shows it.
         burst: Maximum seconds between acts of one decision; 0 for a simulated load, in which a decision takes no time.
     """
@@ -105,7 +102,6 @@ class Ledger:
         self.sums = QueueSums(is_tree=rules.is_tree)
         self.changes = Changes()
         self.victims: list[Pod] = []
-        """The victims of this moment."""
         self._before: dict[str, list[tuple[float, QueueSpec]]] = {}
         """Queue → its former specs, each with the time at which it was replaced."""
         self._lineages: dict[str, tuple[str, ...]] = {}
@@ -219,7 +215,6 @@ class Ledger:
             self._notify("on_over", job)
 
     def job(self, key: str) -> Job:
-        """Return the job of a key."""
         return self.jobs.get(key) or self.jobs.setdefault(key, Job(key))
 
     def _forget_if_empty(self, job: Job) -> None:
@@ -316,7 +311,6 @@ class Ledger:
         self._notify("on_evicted", pod, eviction)
 
     def lose_pod(self, key: str) -> None:
-        """Process that a pod is gone."""
         pod = self.pods.get(key)
         if pod is None:
             return

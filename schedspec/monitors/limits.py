@@ -27,7 +27,6 @@ class QueueSpec:
     capability: Amounts
     guarantee: Amounts
     cards: Amounts
-    """Quota by card model."""
     is_reclaimable: bool
     source: object = None
     """The whole spec; every change of it counts as a change of the queue."""
@@ -49,7 +48,6 @@ class QueueSpec:
 
 
 def parent_of(queue: Object | None) -> str:
-    """Return the parent that a queue names."""
     return str(((queue or {}).get("spec") or {}).get("parent") or "")
 
 
@@ -71,11 +69,8 @@ def left_by_guarantees(
 
     Dimensions without such a guarantee are absent.
 
-    Args:
-        total: The capacity of the cluster.
-        queues: All queues.
-        kin: The queue and its ancestors, the queue first.
-        is_tree: Whether queues form a tree; otherwise all other queues are siblings.
+    `kin`: the queue and its ancestors, the queue first. `is_tree`: whether queues form a tree; otherwise all other
+    queues are siblings.
     """
     above = {"", ROOT, *kin[1:]}
     kept = amounts.total(
@@ -87,13 +82,11 @@ def left_by_guarantees(
 
 
 def least_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
-    """Return what each of the specs of a queue guarantees."""
     common = set.intersection(*(set(spec.guarantee) for spec in specs))
     return {name: min(spec.guarantee[name] for spec in specs) for name in common}
 
 
 def largest_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
-    """Return what any of the specs of a queue guarantees."""
     found: Amounts = {}
     for spec in specs:
         found |= {name: max(amount, found.get(name, amount)) for name, amount in spec.guarantee.items()}
@@ -101,7 +94,6 @@ def largest_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
 
 
 def lowest(*limits: Amounts) -> Amounts:
-    """Return the lowest limit of each dimension."""
     found: Amounts = {}
     for limit in limits:
         found |= {name: min(most, found.get(name, most)) for name, most in limit.items()}
@@ -149,9 +141,7 @@ class UnusedGuarantees:
     def beside(self, line: Sequence[str], dimension: str) -> dict[str, Decimal]:
         """Return the unused guarantees beside a queue and its ancestors, up to one that uses its own guarantee.
 
-        Args:
-            line: The queue and its ancestors, the queue first.
-            dimension: The resource.
+        `line`: the queue and its ancestors, the queue first.
         """
         found: dict[str, Decimal] = {}
         for name in line:

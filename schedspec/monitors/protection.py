@@ -17,7 +17,6 @@ class ProtectionMonitor(Monitor):
     NAME = "protection"
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Judge an eviction."""
         reason = protection_of(self.ledger.shown(pod.source), eviction.action, self.rules)
         if not reason and eviction.action == "reclaim":
             specs = self.ledger.lately(pod.job.queue)

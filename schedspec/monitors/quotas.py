@@ -12,9 +12,7 @@ from ..observe import view
 from .amounts import NONE, Object, parse_quantity
 
 Quotas = Mapping[tuple[Kind, str], Object]
-"""The ClusterQueues and Cohorts by kind and name."""
 _Use = tuple[str, str]
-"""A flavor and a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,6 @@ class Admission:
 
 
 def admission_of(workload: Object | None) -> Admission | None:
-    """Return the admission of a Workload; None if it has none."""
     found = ((workload or {}).get("status") or {}).get("admission")
     if not found:
         return None

@@ -21,7 +21,6 @@ _GROUPS = frozenset((*view.QUEUED, *GANGS))
 
 
 def in_order(versions: Iterable[Version]) -> list[Version]:
-    """Return versions in the order of the API server's writes."""
     return sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
 
 

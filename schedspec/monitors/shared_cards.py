@@ -22,7 +22,6 @@ class SharedCardsMonitor(Monitor):
     NAME = "shared-cards"
 
     def on_bound(self, pod: Pod) -> None:
-        """Judge a bind."""
         if not self.rules.has(PLUGIN):
             return
         shown = self.ledger.shown(pod.source)
@@ -47,7 +46,6 @@ def exceeded(node: Object, pods: Iterable[Object]) -> bool:
 
 
 def _held(pods: Iterable[Object]) -> dict[str, list[CardPart]]:
-    """Return the parts of each card that pods of one node have."""
     found: dict[str, list[CardPart]] = {}
     for part in (part for pod in pods if cards_requested(pod) for part in parts_of(pod)):
         found.setdefault(part.card, []).append(part)

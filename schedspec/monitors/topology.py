@@ -20,7 +20,6 @@ class TopologyMonitor(Monitor):
     NAME = "topology"
 
     def on_bound(self, pod: Pod) -> None:
-        """Judge a bind."""
         label = _required(pod.job)
         found = self._domains(pod.job, label) if label else {}
         if len(found) > 1:

@@ -21,7 +21,7 @@ from ..clusters import ClusterError
 from ..gherkin import bdd, collection, plain_failure
 from ..observe import view
 from ..observe.history import History
-from ..report import dump, failure
+from ..report import failure
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 from . import summary
 
@@ -153,14 +153,14 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         problem = call.excinfo.value
         run.problem = run.problem or problem
         with summary.reporting(item.config):
-            dump.write(run, problem)
+            failure.write_dump(run, problem)
         text = failure.render(run, problem, cut=item.config.get_verbosity() < 2 and not os.environ.get("CI"))
         report.longrepr = plain_failure.failure_of(text, failure.headline(run, problem), *_place(run))
         item.user_properties.append((FILES, str(run.folder)))
         report.user_properties = item.user_properties
     elif call.when == "call" and report.passed and item.config.stash.get(RECORDS, False):
         with summary.reporting(item.config):
-            dump.keep_recording(run)
+            failure.keep_recording(run)
     run.known = run.known or str(getattr(report, "wasxfail", ""))
     run.skipped = run.skipped or report.skipped
     if call.when == "teardown":

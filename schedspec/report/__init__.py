@@ -3,8 +3,8 @@
 `build` is the entry point of `schedspec report` and `schedspec ci --join`.
 
 1. At the end of a scenario, `from_run` makes its `record`, with what `course` computes. If the
-   scenario failed, `failure` writes its text, and `dump` everything that is known.
-2. `html` renders records as a page. `timeline` draws a scenario lane by lane (`…_lane`, `…_lanes`) on a `canvas`.
+   scenario failed, `failure` writes its text, and everything that is known.
+2. `html` renders records as a page. `timeline` draws a scenario lane by lane into a `picture`.
 3. `comparison` and `matrix` compare runs; `perfetto` and `cucumber` write records for other tools.
 """
 

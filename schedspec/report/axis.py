@@ -26,7 +26,7 @@ _NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class AxisSpan:
     """A span of the axis, in seconds and pixels; `shortened` if its width is much less than its duration."""
 
     began: float
@@ -49,7 +49,7 @@ class Axis:
             weight if gap <= full else min(weight, most) for (_, _, gap), weight in zip(gaps, weights, strict=True)
         ]
         scale = (right - left) / sum(weights)
-        self.stretches: list[Stretch] = []
+        self.stretches: list[AxisSpan] = []
         x = left
         for (a, b, gap), weight in zip(gaps, weights, strict=True):
             wide = weight * scale
@@ -57,15 +57,14 @@ class Axis:
             last = self.stretches[-1] if self.stretches else None
             straight = math.isclose(gap, weight)
             if last is not None and straight and _is_straight(last, scale):
-                self.stretches[-1] = Stretch(last.began, b, last.left, x + wide, shortened=False)
+                self.stretches[-1] = AxisSpan(last.began, b, last.left, x + wide, shortened=False)
             else:
-                self.stretches.append(Stretch(a, b, x, x + wide, short))
+                self.stretches.append(AxisSpan(a, b, x, x + wide, short))
             x += wide
         self._began = [stretch.began for stretch in self.stretches]
         self.left, self.right, self.end = left, right, points[-1]
 
     def x(self, t: float) -> float:
-        """Return the pixel of a time."""
         stretch = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
         part = (min(max(t, stretch.began), stretch.ended) - stretch.began) / ((stretch.ended - stretch.began) or 1.0)
         return stretch.left + part * (stretch.right - stretch.left)
@@ -90,7 +89,7 @@ class Axis:
                     yield x, seconds(n * step)
 
 
-def _is_straight(stretch: Stretch, scale: float) -> bool:
+def _is_straight(stretch: AxisSpan, scale: float) -> bool:
     return math.isclose(stretch.right - stretch.left, (stretch.ended - stretch.began) * scale, rel_tol=1e-6)
 
 

@@ -17,7 +17,6 @@ from . import html, matrix
 from .matrix import Cell
 
 VIEW = "against"
-"""The anchor of the comparison on the page."""
 _SLOWER, _SECONDS = 1.5, 0.5
 """A smaller factor, or fewer seconds, between two times is noise of the machine and no difference."""
 
@@ -45,13 +44,8 @@ def compare(before: Iterable[RunResults], after: Iterable[RunResults]) -> list[D
 
 
 def lines(found: list[Difference]) -> Iterator[str]:
-    """Yield the differences for a terminal."""
     for difference in found:
-        change = (
-            f"{difference.before} → {difference.after}"
-            if difference.before and difference.after
-            else difference.before or difference.after
-        )
+        change = " → ".join(filter(None, (difference.before, difference.after)))
         yield f"{_WORDS[difference.kind]}: {difference.feature}: {difference.scenario}: {change}"
     if not found:
         yield "no difference: the same verdicts, evictions and times"

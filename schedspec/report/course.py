@@ -17,11 +17,10 @@ from ..monitors.lives import Eviction, Pod
 from ..monitors.rules import Rules
 from ..observe import view
 from ..observe.history import Object, Version
-from .objects import Queues, quantities
+from .objects import QueueIndex, quantities
 from .record import ActMoment, EvictedAmounts
 
 Clock = Callable[[float], float]
-"""Converts a time of the history to a time of the record."""
 _SOON = 60.0
 """Maximum seconds from an eviction to the bind of the preemptor that is inferred for it."""
 
@@ -42,7 +41,7 @@ class Act(NamedTuple):
         return str(self.pod["spec"].get("nodeName", ""))
 
 
-class Acts(Monitor):
+class ActMonitor(Monitor):
     """Keeps the binds and evictions of a history, in the order in which the API server recorded them."""
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
@@ -50,15 +49,13 @@ class Acts(Monitor):
         self.acts: list[Act] = []
 
     def on_bound(self, pod: Pod) -> None:
-        """Keep a bind."""
         self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source)))
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Keep an eviction."""
         self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source), eviction))
 
 
-def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: Queues, clock: Clock) -> list[ActMoment]:
+def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: QueueIndex, clock: Clock) -> list[ActMoment]:
     """Return the binds and evictions of a history as records."""
     preemptor_events = {
         str((version.object.get("involvedObject") or {}).get("uid")): version.object
@@ -74,7 +71,7 @@ def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: Queues, cl
     ]  # fmt: skip
 
 
-def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
+def _act(act: Act, queues: QueueIndex, clock: Clock, **more: object) -> ActMoment:
     why = act.eviction
     return ActMoment(
         at=clock(act.at),
@@ -91,7 +88,9 @@ def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
     )
 
 
-def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: dict[tuple[str, str], str]) -> ActMoment:
+def _eviction(
+    act: Act, event: Object, queues: QueueIndex, clock: Clock, *, uids: dict[tuple[str, str], str]
+) -> ActMoment:
     """Return an eviction whose event names its preemptor."""
     related, notes = event["related"], event["metadata"].get("annotations") or {}
     details = {key.removeprefix("schedspec.dev/"): str(value) for key, value in notes.items()}
@@ -109,23 +108,16 @@ def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: di
     )
 
 
-def _inferred(later: Sequence[Act], act: Act, queues: Queues, clock: Clock) -> ActMoment:
+def _inferred(later: Sequence[Act], act: Act, queues: QueueIndex, clock: Clock) -> ActMoment:
     """Infer the preemptor for a scheduler that names none: the next pod of another group bound to the victim's node."""
     mine = view.group_of(act.pod)
     for other in later:
         if other.eviction is not None or other.node != act.node or other.at - act.at > _SOON:
             continue
         if not mine or view.group_of(other.pod) != mine:
-            queue = queues.of(other.pod)
-            return _act(
-                act,
-                queues,
-                clock,
-                preemptor=str(other.pod["metadata"]["name"]),
-                preemptor_uid=other.uid,
-                preemptor_queue=queue,
-                inferred=True,
-            )
+            name, queue = str(other.pod["metadata"]["name"]), queues.of(other.pod)
+            named = {"preemptor": name, "preemptor_uid": other.uid, "preemptor_queue": queue}
+            return _act(act, queues, clock, **named, inferred=True)
     return _act(act, queues, clock, inferred=True)
 
 

@@ -25,7 +25,6 @@ from . import html
 from .record import Failure, RecordError, ScenarioRecord
 
 MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
-"""The media type of a feature file."""
 _MAX_BYTES = 4 << 20
 _MAX = 200_000
 """Maximum characters of a picture; a larger picture is only in the report."""
@@ -173,16 +172,8 @@ def _finished(case: str, step: str, verdict: str, seconds: float, at: float, *, 
 def _picture(record: ScenarioRecord, case: str, step: str) -> Iterator[Message]:
     picture = html.picture(record)
     if len(picture) <= _MAX:
-        yield {
-            "attachment": {
-                "body": picture,
-                "contentEncoding": "IDENTITY",
-                "mediaType": "image/svg+xml",
-                "fileName": f"{record.anchor}.svg",
-                "testCaseStartedId": case,
-                "testStepId": step,
-            }
-        }
+        of = {"contentEncoding": "IDENTITY", "mediaType": "image/svg+xml", "fileName": f"{record.anchor}.svg"}
+        yield {"attachment": {"body": picture, **of, "testCaseStartedId": case, "testStepId": step}}
 
 
 def _time(seconds: float) -> Message:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
+
+import msgspec
 
 from .. import distribution
 from ..api.errors import Unmet
@@ -24,7 +28,8 @@ from ..observe import view as views
 from ..observe.history import History, Object, View
 from ..scenario.run import ScenarioRun, SentenceRun
 from ..terminal import short_path
-from .record import UID
+from . import files
+from .record import UID, title_of
 
 LINES = 60
 RECORDING = "recording"
@@ -34,7 +39,6 @@ _COURSE = "what happened, by seconds since the scenario began"
 _LEAST = 8
 """Minimum number of lines of the timeline, whatever the other sections need."""
 _MAX: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
-"""The maximum number of lines of a section."""
 _TOGETHER = 0.1
 """Seconds within which equal changes of pods of one workload become one row."""
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (
@@ -150,8 +154,7 @@ def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     # a condition's message in what was seen may have line breaks: they begin no rows
     rows = str(problem).split("\n", 1) if isinstance(problem, Unmet) else str(problem).splitlines()
     yield from (f"  {row}" for row in rows)
-    first = (running.policy.splitlines() or [""])[0]
-    title = first.removeprefix("#").strip() if first.startswith("#") else ""
+    title = title_of(running.policy)
     yield f"  scenario: {running.name} (namespace {running.history.namespace if running.history else '-'})"
     if running.policy:
         yield f"  policy: {running.policy_name}{f' ({title})' if title else ''}"
@@ -304,3 +307,44 @@ def _plain(row: str, namespace: str) -> str:
     """Return the row without the scenario's namespace and without the uids in names of PodGroups."""
     here = rf"\b{re.escape(namespace)}/" if namespace else r"(?!)"
     return UID.sub("", re.sub(here, "", row))
+
+
+_LOG_LINES = 400
+
+
+def write_dump(running: ScenarioRun, problem: BaseException) -> Path:
+    """Write the files into the scenario's folder and return its path. Raises OSError."""
+    private = running.session is not None and running.session.ownership.shared
+    folder = files.make_folder(running.folder, private=private)
+    text = "\n".join(render(running, problem, whole=True)) + "\n"
+    files.write(folder / "failure.txt", text, private=private)
+    files.write(folder / "policy.yaml", running.policy, private=private)
+    if running.history is not None:
+        rows = (
+            {
+                "at": round(running.history.seconds(version.at), 4),
+                "wall": version.wall,
+                "change": version.change,
+                "object": version.object,
+            }
+            for version in running.history.since(0)
+        )
+        files.write(
+            folder / "history.jsonl", b"".join(msgspec.json.encode(row) + b"\n" for row in rows), private=private
+        )
+    scheduler = running.session.scheduler if running.session is not None else None
+    if scheduler is not None:
+        files.write(folder / "scheduler.log", "\n".join(scheduler.last_lines(_LOG_LINES)) + "\n", private=private)
+        keep_recording(running)
+    return folder
+
+
+def keep_recording(running: ScenarioRun) -> None:
+    """Keep the scheduler's recording of this scenario, for `explain` and `replay`. Raises OSError."""
+    scheduler = running.session.scheduler if running.session is not None else None
+    if scheduler is None:
+        return
+    files.make_folder(running.folder, private=running.session is not None and running.session.ownership.shared)
+    shutil.rmtree(running.folder / RECORDING, ignore_errors=True)  # left by an earlier run
+    since = running.began_wall if running.history is None else running.history.began_wall  # by the cluster's clock
+    scheduler.keep_recording(since, running.folder / RECORDING)

@@ -18,7 +18,6 @@ import filelock
 from ..api.errors import HarnessError
 
 PAGE = "report.html"
-"""The page of a run, in its folder."""
 RUN = "run.json"
 """The file with the start time of the last run in a folder."""
 RECORDS = "**/scenarios/*/*.json"

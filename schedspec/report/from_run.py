@@ -24,35 +24,22 @@ from ..monitors.limits import card_quota
 from ..monitors.reading import in_order, read
 from ..observe.history import History, Object, Version
 from ..scenario.run import ScenarioRun, SentenceRun
-from . import course
+from . import course, record
 from .failure import RECORDING
-from .objects import Queues, parsed, plain, quantities, state_of, unit_of
-from .record import (
-    ActMoment,
-    EvictedAmounts,
-    Failure,
-    Judgement,
-    Moment,
-    QueueMoment,
-    Reason,
-    ScenarioRecord,
-    Sentence,
-    Software,
-    Span,
-    Story,
-    digest,
-)
+from .objects import QueueIndex, parsed, plain, quantities, state_of, unit_of
 
 _AT_ONCE = 0.001
 """Seconds within which changes of one queue are one moment."""
 
 
-def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[float], float]) -> list[QueueMoment]:
+def queue_moments(
+    ledger: Ledger, versions: Iterable[Version], clock: Callable[[float], float]
+) -> list[record.QueueMoment]:
     """Feed an empty ledger with a history, and return the queues' numbers at every change.
 
     `clock` converts a history's time to the record's.
     """
-    found, now, known = _Moments(), 0.0, dict[str, Amounts]()
+    found, now, known = _QueueHistory(), 0.0, dict[str, Amounts]()
     for version in in_order(versions):
         ledger.counts_binds = version.change != "was"  # how it came about was not observed
         read(ledger, version)
@@ -72,13 +59,12 @@ def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[
 
 
 @dataclass(slots=True)
-class _Moments:
+class _QueueHistory:
     """The moments at which what a queue holds, or the queue's object, has changed."""
 
     queues: dict[str, Object] = field(default_factory=dict)
-    moments: list[QueueMoment] = field(default_factory=list)
+    moments: list[record.QueueMoment] = field(default_factory=list)
     _last: dict[str, int] = field(default_factory=dict)
-    """The index of each queue's last moment."""
 
     def note(self, name: str, now: float, held: Amounts) -> None:
         """Record the queue's numbers if they have changed; simultaneous changes are one moment."""
@@ -96,25 +82,21 @@ class _Moments:
         self.moments.append(moment)
 
 
-def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> QueueMoment:
+def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> record.QueueMoment:
     spec, status = queue.get("spec") or {}, queue.get("status") or {}
-    return QueueMoment(
-        at,
-        name,
-        quantities(held),
-        parsed(status.get("deserved") or spec.get("deserved")),
-        parsed(spec.get("capability")),
-        parsed((spec.get("guarantee") or {}).get("resource")),
-        {model: plain(amount) for model, amount in card_quota(queue).items()},
-        str(spec.get("parent") or ""),
-    )
+    share, kept = status.get("deserved") or spec.get("deserved"), (spec.get("guarantee") or {}).get("resource")
+    deserved, capability, guarantee = (parsed(part) for part in (share, spec.get("capability"), kept))
+    cards, parent = {model: plain(amount) for model, amount in card_quota(queue).items()}, str(spec.get("parent") or "")
+    return record.QueueMoment(at, name, quantities(held), deserved, capability, guarantee, cards, parent)
 
 
 _WHOLE = 600
 """A record with more pod versions than this keeps no whole pods."""
 
 
-def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()) -> ScenarioRecord:
+def make_record(
+    running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()
+) -> record.ScenarioRecord:
     """Return the record of a scenario that has ended. Without a cluster it has the failure but no objects."""
     history = running.history
     zero = history.began if history is not None else running.began
@@ -127,7 +109,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
     versions = list(own(history)) if history is not None else []
     shown = observed(versions, Rules(running.policy), clock, cleanup)
     recording = running.folder / RECORDING
-    return ScenarioRecord(
+    return record.ScenarioRecord(
         feature=running.feature,
         feature_file=running.feature_file,
         rule=running.rule,
@@ -140,12 +122,12 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         cluster=_cluster(running),
         scheduler=_scheduler(running),
         policy=running.policy,
-        policy_sha256=digest(running.policy),
+        policy_sha256=record.digest(running.policy),
         policy_name=running.policy_name,
         began=running.began_wall + zero - running.began,
         seconds=clock(cleanup),
         boot_seconds=round(running.boot_seconds, 4),
-        cleanup=Span(clock(cleanup), round(ended - cleanup, 4)) if history is not None else None,
+        cleanup=record.Span(clock(cleanup), round(ended - cleanup, 4)) if history is not None else None,
         verdict=running.verdict,
         failure=_failure(running),
         known=running.known,
@@ -156,42 +138,40 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         acts=shown.acts,
         evicted=shown.evicted,
         reasons=shown.reasons,
-        findings=[Judgement(clock(finding.time), finding.monitor, finding.about, finding.text) for finding in findings],
+        findings=[
+            record.Judgement(clock(finding.time), finding.monitor, finding.about, finding.text) for finding in findings
+        ],
         monitors_off=list(off),
         logs=running.logs,
         recording=os.path.relpath(recording) if recording.is_dir() else "",
     )
 
 
-class Observed(NamedTuple):
+class ObservedRecord(NamedTuple):
     """The part of a record that follows from the versions of objects."""
 
     units: dict[str, str]
-    objects: list[Story]
-    queues: list[QueueMoment]
-    acts: list[ActMoment]
-    evicted: EvictedAmounts
-    reasons: list[Reason]
+    objects: list[record.Story]
+    queues: list[record.QueueMoment]
+    acts: list[record.ActMoment]
+    evicted: record.EvictedAmounts
+    reasons: list[record.Reason]
 
 
-def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> Observed:
+def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> ObservedRecord:
     """Return what versions show, by the rules of the policy in force.
 
-    Args:
-        versions: All versions, in the order of their arrival.
-        rules: The policy.
-        clock: Converts a time of a version to the record's.
-        cleanup: Later versions show no decision of the scheduler.
+    `clock`: converts a time of a version to the record's. `cleanup`: later versions show no decision of the scheduler.
     """
     lived = [version for version in versions if version.at < cleanup]
-    queues, ledger = Queues(versions), Ledger(rules)
-    recorded = course.Acts(ledger, rules)
+    queues, ledger = QueueIndex(versions), Ledger(rules)
+    recorded = course.ActMonitor(ledger, rules)
     ledger.attach(recorded)
     stories = _stories(versions, queues, clock, cleanup)
     numbers = queue_moments(ledger, lived, clock)
     acts = course.acts_of(recorded.acts, lived, queues, clock)
     evicted = course.evicted_of(acts, lived)
-    return Observed(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
+    return ObservedRecord(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
 
 
 def own(history: History) -> Iterator[Version]:
@@ -219,9 +199,11 @@ def own(history: History) -> Iterator[Version]:
             yield version
 
 
-def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, cleanup: float) -> list[Story]:
+def _stories(
+    versions: Sequence[Version], queues: QueueIndex, clock: course.Clock, cleanup: float
+) -> list[record.Story]:
     keeps_whole = sum(version.ref.kind == Kind.POD for version in versions) <= _WHOLE
-    by_ref: dict[Ref, list[Moment]] = {}
+    by_ref: dict[Ref, list[record.Moment]] = {}
     for version in versions:
         moments = by_ref.setdefault(version.ref, [])
         state, over = state_of(version.ref.kind, version.object, queues), version.at >= cleanup
@@ -229,11 +211,11 @@ def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, c
         if version.change == "changed" and last and (last.uid, last.state, last.cleanup) == (version.uid, state, over):
             continue
         whole = version.object if keeps_whole and version.ref.kind == Kind.POD and not over else {}
-        moments.append(Moment(clock(version.at), version.change, version.uid, state, whole, over))
-    return [Story(ref.kind, ref.name, moments, ref.namespace) for ref, moments in by_ref.items()]
+        moments.append(record.Moment(clock(version.at), version.change, version.uid, state, whole, over))
+    return [record.Story(ref.kind, ref.name, moments, ref.namespace) for ref, moments in by_ref.items()]
 
 
-def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Iterator[Sentence]:
+def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Iterator[record.Sentence]:
     """Yield the sentences that ran, then the sentences that did not."""
     planned = running.planned
     for number, sentence in enumerate(running.sentences):
@@ -245,30 +227,22 @@ def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Ite
         yield _sentence(plan, 0.0, 0.0, "skipped")
 
 
-def _sentence(sentence: SentenceRun, began: float, seconds: float, verdict: str) -> Sentence:
-    return Sentence(
-        sentence.keyword.strip(),
-        sentence.text,
-        sentence.line,
-        began,
-        seconds,
-        verdict,
-        sentence.background,
-        sentence.table,
-        sentence.doc,
-    )
+def _sentence(sentence: SentenceRun, began: float, seconds: float, verdict: str) -> record.Sentence:
+    times = began, seconds, verdict
+    under = sentence.background, sentence.table, sentence.doc
+    return record.Sentence(sentence.keyword.strip(), sentence.text, sentence.line, *times, *under)
 
 
-def _failure(running: ScenarioRun) -> Failure | None:
+def _failure(running: ScenarioRun) -> record.Failure | None:
     problem = running.problem
     if problem is None:
-        return Failure("\n".join(running.findings)) if running.findings else None
+        return record.Failure("\n".join(running.findings)) if running.findings else None
     if isinstance(problem, Unmet):
-        return Failure(str(problem), problem.expected, problem.seen, problem.waited)
-    return Failure(str(problem) or type(problem).__name__)
+        return record.Failure(str(problem), problem.expected, problem.seen, problem.waited)
+    return record.Failure(str(problem) or type(problem).__name__)
 
 
-def _units(stories: Sequence[Story]) -> dict[str, str]:
+def _units(stories: Sequence[record.Story]) -> dict[str, str]:
     found = {
         name
         for story in stories
@@ -279,21 +253,21 @@ def _units(stories: Sequence[Story]) -> dict[str, str]:
     return {name: unit_of(name) for name in sorted(found)}
 
 
-def _reasons(stories: Sequence[Story]) -> list[Reason]:
+def _reasons(stories: Sequence[record.Story]) -> list[record.Reason]:
     """Return the published reasons of waiting pods and PodGroups. An unchanged text is not repeated."""
-    found: list[Reason] = []
+    found: list[record.Reason] = []
     data = _published_data(stories)
     for story in stories:
         previous = ""
         for moment in story.moments:
             text = str(moment.state.get("waits", ""))
             if text and text != previous and story.kind in (Kind.POD, *GANGS) and not moment.cleanup:
-                found.append(Reason(moment.at, story.kind, story.name, text, data.get(text, [])))
+                found.append(record.Reason(moment.at, story.kind, story.name, text, data.get(text, [])))
             previous = text
     return sorted(found, key=lambda reason: reason.at)
 
 
-def _published_data(stories: Sequence[Story]) -> dict[str, list[dict[str, Any]]]:
+def _published_data(stories: Sequence[record.Story]) -> dict[str, list[dict[str, Any]]]:
     """Return the reasons in the annotation of each event, by the event's message; skip unreadable annotations."""
     found: dict[str, list[dict[str, Any]]] = {}
     for story in stories:
@@ -305,18 +279,18 @@ def _published_data(stories: Sequence[Story]) -> dict[str, list[dict[str, Any]]]
     return found
 
 
-def _cluster(running: ScenarioRun) -> Software:
+def _cluster(running: ScenarioRun) -> record.Software:
     session, facts = running.session, running.facts
     if session is None or facts is None:  # the scheduler did not start
-        return Software("none")
-    return Software(session.cluster.kind, facts.server_version, list(facts.made_of))
+        return record.Software("none")
+    return record.Software(session.cluster.kind, facts.server_version, list(facts.made_of))
 
 
-def _scheduler(running: ScenarioRun) -> Software:
+def _scheduler(running: ScenarioRun) -> record.Software:
     name, version = running.scheduler
     if not version:  # unknown, or not queried because the scheduler was already running
         name = _binding_component(running.history) or name
-    return Software(name or "unknown", version)
+    return record.Software(name or "unknown", version)
 
 
 def _binding_component(history: History | None) -> str:

@@ -21,7 +21,8 @@ from ..observe.view import count
 from ..results import Result, RunResults
 from . import files
 from .axis import seconds
-from .record import ScenarioRecord
+from .picture import number
+from .record import ScenarioRecord, title_of
 from .scenario import Scenario
 
 PAGE = Path(__file__).with_name("page")
@@ -68,35 +69,24 @@ class Report:
         """Each feature's name and file, with its Rules and their scenarios."""
         by_file: dict[tuple[str, str], dict[str, list[Scenario]]] = {}
         for scenario in self.scenarios:
-            rules = by_file.setdefault(
-                (scenario.record.feature or scenario.record.feature_file, scenario.record.feature_file), {}
-            )
-            rules.setdefault(scenario.record.rule, []).append(scenario)
-        features = [
-            (
-                name,
-                file,
-                sorted(((rule, sorted(found, key=_did_not_fail)) for rule, found in rules.items()), key=_none_failed),
-            )
-            for (name, file), rules in by_file.items()
-        ]
+            record = scenario.record
+            rules = by_file.setdefault((record.feature or record.feature_file, record.feature_file), {})
+            rules.setdefault(record.rule, []).append(scenario)
+        features = []
+        for (name, file), rules in by_file.items():
+            ordered = ((rule, sorted(found, key=_did_not_fail)) for rule, found in rules.items())
+            features.append((name, file, sorted(ordered, key=_none_failed)))
         return sorted(features, key=lambda feature: all(_none_failed(rule) for rule in feature[2]))
 
     @property
     def counts(self) -> Counter[str]:
-        """The number of scenarios of each verdict."""
         return Counter(scenario.record.verdict for scenario in self.scenarios) + Counter(skipped=len(self.skipped))
 
     @property
     def verdict(self) -> str:
-        """The verdict of all scenarios together."""
-        return (
-            "failed"
-            if self.counts["failed"]
-            else "passed"
-            if self.counts["passed"] or self.counts["known"] or self.counts["by design"]
-            else "skipped"
-        )
+        if self.counts["failed"]:
+            return "failed"
+        return "passed" if any(self.counts[verdict] for verdict in ("passed", "known", "by design")) else "skipped"
 
     @property
     def headline(self) -> str:
@@ -118,9 +108,7 @@ class Report:
         """The clusters and schedulers of the runs."""
         records = [scenario.record for scenario in self.scenarios]
         policies = {record.policy_sha256: _policy_of(record) for record in records if record.policy}
-        policy = (
-            next(iter(policies.values())) if len(policies) == 1 else f"{len(policies)} policies" if policies else ""
-        )
+        policy = "".join(policies.values()) if len(policies) < 2 else f"{len(policies)} policies"
         began = min((record.began for record in records), default=0.0)
         took = max((record.began + record.seconds for record in records), default=0.0) - began
         evicted = sum(record.evicted.pods for record in records)
@@ -137,7 +125,6 @@ class Report:
 
     @property
     def tags(self) -> list[str]:
-        """The tags of all scenarios, sorted."""
         return sorted({tag for scenario in self.scenarios for tag in scenario.record.tags})
 
     @property
@@ -155,11 +142,8 @@ def render(
 ) -> str:
     """Return the page. Pure: the same records make the same page.
 
-    Args:
-        records: The scenarios that ran.
-        views: Further pages.
-        skipped: The scenarios that were collected but did not run.
-        opens_on: The anchor of the view on which the page opens; empty for the overview.
+    `skipped`: the scenarios that were collected but did not run. `opens_on`: the anchor of the view on which the page
+    opens; empty for the overview.
     """
     report = Report(records, skipped)
     return template("report.html.j2").render(report=report, views=views, start=opens_on)
@@ -181,7 +165,6 @@ def write(
 
 
 def picture(record: ScenarioRecord) -> str:
-    """Return one scenario's picture as an SVG file of its own."""
     return template("picture.svg.j2").render(scenario=Scenario(record))
 
 
@@ -191,13 +174,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {
-        "n": _number,
-        "seconds": seconds,
-        "spoken": _spoken,
-        "inline": _inline,
-        "title_of": _title_of,
-    }
+    environment.filters |= {"n": number, "seconds": seconds, "spoken": _spoken, "inline": _inline, "title_of": title_of}
     return environment
 
 
@@ -211,25 +188,15 @@ def _inline(name: str) -> Markup:
     return Markup((PAGE / name).read_text("utf-8"))  # noqa: S704 - our own
 
 
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
 def _spoken(amounts: dict[str, str], *left_out: str) -> str:
     """Format amounts as `4 cpu, 8 gpus`, without `left_out` unless nothing else remains; a dash for no amounts."""
     shown = {name: amount for name, amount in amounts.items() if name not in left_out} or amounts
     return ", ".join(spoken(name, amount) for name, amount in shown.items()) or "–"
 
 
-def _title_of(policy: str) -> str:
-    """Return a policy's first comment, which states its purpose."""
-    first = policy.partition("\n")[0]
-    return first.removeprefix("#").strip() if first.startswith("#") else ""
-
-
 def _policy_of(record: ScenarioRecord) -> str:
     """Return a policy as `team (Two teams lend to each other.)`."""
-    title = _title_of(record.policy)
+    title = title_of(record.policy)
     return f"{record.policy_name} ({title})" if record.policy_name and title else record.policy_name or title
 
 

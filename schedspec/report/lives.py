@@ -47,7 +47,6 @@ class Life:
 
     @property
     def cards(self) -> float:
-        """The number of cards that the pod requests."""
         return sum(amount for name, amount in self.amounts.items() if is_card(name))
 
 
@@ -98,7 +97,7 @@ def shown_names(lives: Iterable[Life]) -> dict[str, str]:
     return {life.uid: life.workload if siblings[life.workload] == 1 else _short(life) for life in lives}
 
 
-class Plain:
+class PlainNames:
     """Makes the scheduler's texts readable: drops the scenario's namespace, and names a PodGroup by its workload."""
 
     def __init__(self, namespace: str, lives: Iterable[Life]) -> None:
@@ -106,7 +105,6 @@ class Plain:
         self._names = {life.group: life.workload for life in lives if life.group and life.group != life.workload}
 
     def __call__(self, text: str) -> str:
-        """Return the readable text."""
         if self._prefix:
             text = text.replace(self._prefix, "")
         if "-" not in text:

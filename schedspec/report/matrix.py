@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -18,18 +18,9 @@ from . import files, html
 from .record import ScenarioRecord, slug
 
 ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "by design", "passed", "lacks", "skipped")
-_SIGNS: dict[Verdict, str] = {
-    "passed": "✓",
-    "failed": "✗",
-    "known": "≠",
-    "by design": "≙",
-    "error": "!",
-    "lacks": "–",
-    "skipped": "·",
-}
+_SIGNS: dict[Verdict, str] = dict(zip(ORDER, "!✗≠≙✓–·", strict=True))
 DIFFERS: tuple[Verdict, ...] = ("failed", "known", "by design", "error")
 VIEW = "schedulers"
-"""The anchor of the matrix on its page."""
 LEGEND = (
     "✓ passed, ✗ failed, ≠ known difference, ≙ differs by design, – lacks what the scenario needs, ! could not be "
     "judged, · skipped"
@@ -64,7 +55,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one scenario with one scheduler, over all of its runs."""
 
     verdict: Verdict
-    """The verdict of the worst run."""
     passed: int
     runs: int
     why: str
@@ -107,11 +97,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows and columns."""
-
     schema: int = 1
     columns: list[Column]
     rows: list[Row]
+
+    def differences(self) -> Iterator[tuple[Row, Column, Cell]]:
+        """Yield each cell that is not as the scenario says."""
+        for row in self.rows:
+            for column, cell in zip(self.columns, row.cells, strict=True):
+                if cell is not None and cell.verdict in DIFFERS:
+                    yield row, column, cell
 
     def totals(self) -> list[dict[Verdict, int]]:
         """Return for each column the number of scenarios of each verdict; they add up to all collected scenarios."""
@@ -123,7 +118,6 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make(runs: Iterable[RunResults]) -> Matrix:
-    """Return the matrix of these runs. Pure."""
     found: dict[tuple[str, str], dict[Column, list[Result]]] = {}
     columns: dict[Column, None] = {}
     levels: dict[tuple[str, str], str] = {}
@@ -136,15 +130,10 @@ def make(runs: Iterable[RunResults]) -> Matrix:
             place = found.setdefault(key, {})
             place.setdefault(column, []).append(result)
     ordered = sorted(columns)
-    rows = [
-        Row(
-            feature=feature,
-            scenario=scenario,
-            level=levels[feature, scenario],
-            cells=[_cell(cells.get(head, ())) for head in ordered],
-        )
-        for (feature, scenario), cells in sorted(found.items(), key=lambda entry: entry[0][0])
-    ]
+    rows = []
+    for (feature, scenario), of_row in sorted(found.items(), key=lambda entry: entry[0][0]):
+        cells = [_cell(of_row.get(head, ())) for head in ordered]
+        rows.append(Row(feature=feature, scenario=scenario, level=levels[feature, scenario], cells=cells))
     return Matrix(columns=ordered, rows=rows)
 
 
@@ -168,9 +157,7 @@ def markdown(matrix: Matrix) -> str:
         lines += [*table(["scenario", *heads], body), ""]
     differences = [
         _item(f"**{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}")
-        for row in matrix.rows
-        for column, cell in zip(matrix.columns, row.cells, strict=True)
-        if cell is not None and cell.verdict in DIFFERS
+        for row, column, cell in matrix.differences()
     ]
     return "\n".join([*lines, "### What happened instead", "", *(differences or ["Nothing."])]) + "\n"
 
@@ -200,23 +187,16 @@ def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str
     """Return the picture (SVG) of each difference that has a record, by file name."""
     known = {_place(record): record for record in records}
     found = {}
-    for row in matrix.rows:
-        for column, cell in zip(matrix.columns, row.cells, strict=True):
-            if cell is None or cell.verdict not in ("failed", "known", "by design"):
-                continue
-            record = known.get((*msgspec.structs.astuple(column), cell.node_id))
-            if record is not None:
-                found[f"{slug(f'{column.scheduler}-{column.version}-{record.anchor}')}.svg"] = html.picture(record)
+    for _, column, cell in matrix.differences():
+        record = known.get((*msgspec.structs.astuple(column), cell.node_id))
+        if record is not None and cell.verdict != "error":
+            found[f"{slug(f'{column.scheduler}-{column.version}-{record.anchor}')}.svg"] = html.picture(record)
     return found
 
 
 def _place(record: ScenarioRecord) -> tuple[str, str, str, str]:
-    return (
-        record.scheduler.name,
-        record.scheduler.version,
-        where(record.cluster.name, record.cluster.version),
-        record.node_id,
-    )
+    scheduler, cluster = record.scheduler, record.cluster
+    return scheduler.name, scheduler.version, where(cluster.name, cluster.version), record.node_id
 
 
 def _link(anchors: Mapping[tuple[str, str, str, str], str], column: Column, cell: Cell | None) -> str:
@@ -316,9 +296,7 @@ def summary(matrix: Matrix) -> str:
     ]
     differences = [
         [column.title, f"{row.feature}: {_escaped(row.scenario)}", f"{cell.text} {_escaped(_first_line(cell))}"]
-        for row in matrix.rows
-        for column, cell in zip(matrix.columns, row.cells, strict=True)
-        if cell is not None and cell.verdict in DIFFERS
+        for row, column, cell in matrix.differences()
     ]
     lines = [
         *table(["profile", *heads], passed),

@@ -20,7 +20,6 @@ UNITS = {"cpu": "cores", "memory": "bytes", "ephemeral-storage": "bytes", "pods"
 
 
 def unit_of(resource: str) -> str:
-    """Return the unit of a resource's quantities."""
     return UNITS.get(resource) or ("cards" if is_card(resource) else "bytes" if "hugepages" in resource else "")
 
 
@@ -44,7 +43,7 @@ def plain(amount: Decimal) -> str:
     return f"{amount.normalize():f}"
 
 
-class Queues:
+class QueueIndex:
     """Finds the queue of a pod by its PodGroup, even if the PodGroup appeared after the pod."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
@@ -62,12 +61,12 @@ class Queues:
         return self._of.get(f"{pod['metadata'].get('namespace', '')}/{view.group_of(pod)}", "")
 
 
-def state_of(kind: Kind, obj: Object, queues: Queues) -> dict[str, Any]:
+def state_of(kind: Kind, obj: Object, queues: QueueIndex) -> dict[str, Any]:
     """Return the fields of an object that a record keeps, by kind. Unset fields are left out."""
     return {name: value for name, value in _state(kind, obj, queues) if value not in (None, "", [], {}, False)}
 
 
-def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - kinds
+def _state(kind: Kind, obj: Object, queues: QueueIndex) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - kinds
     spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     match kind:
         case Kind.POD:

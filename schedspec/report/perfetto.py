@@ -14,22 +14,19 @@ import msgspec
 
 from . import files
 from .lives import Life, lives_of, natural
-from .picture import main_dimension
+from .picture import main_dimension, place
 from .record import ScenarioRecord
-from .slots import place
 
 _FLOW = {"name": "evicted for", "cat": "eviction"}
 """Both ends of a flow need the same name and category."""
 
 
 def write(records: Iterable[ScenarioRecord], path: Path) -> Path:
-    """Write the trace and return its path. Raises OSError."""
     files.make_folder(path.parent)
     return files.write(path, msgspec.json.encode({"traceEvents": trace(records)}))
 
 
 def trace(records: Iterable[ScenarioRecord]) -> list[dict[str, Any]]:
-    """Return the events of these scenarios; a process of the trace is a scenario."""
     return [event for process, record in enumerate(records, 1) for event in _Process(process, record).events]
 
 

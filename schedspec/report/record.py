@@ -102,7 +102,6 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     group: str = ""
     queue: str = ""
     amounts: dict[str, str] = {}
-    """The amounts that the pod holds."""
     message: str = ""
     action: str = ""
     """`reclaim` or `preempt`."""
@@ -143,7 +142,6 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a scenario failed."""
 
     text: str
-    """The complete text."""
     expected: str = ""
     seen: str = ""
     waited: str = ""
@@ -225,11 +223,9 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     """`passed`, `failed`, `skipped`, or `known`: failed with a known difference of this scheduler."""
     known: str = ""
-    """The known difference."""
     failure: Failure | None = None
     sentences: list[Sentence] = []
     units: dict[str, str] = {}
-    """Resource → unit of its quantities."""
     objects: list[Story] = []
     queues: list[QueueMoment] = []
     acts: list[ActMoment] = []
@@ -255,7 +251,6 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed_sentence(self) -> Sentence | None:
-        """The sentence that failed; None if none did."""
         return next((sentence for sentence in self.sentences if sentence.verdict == "failed"), None)
 
     @property
@@ -295,6 +290,12 @@ def slug(text: str) -> str:
     return f"{plain}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}".strip("-")
 
 
+def title_of(policy: str) -> str:
+    """Return a policy's first comment, which states its purpose."""
+    first = policy.partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
 def digest(policy: str) -> str:
     """Return a checksum of a policy, which is equal for records of the same policy."""
     return hashlib.sha256(policy.encode()).hexdigest()
@@ -316,7 +317,7 @@ def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
     """Return the record in a file, and how many of the `left` bytes of memory remain after it."""
     try:
         raw = untrusted.read_bytes(path)
-        schema = untrusted.decode(path, raw, _Versioned, "a record of a scenario").schema
+        schema = untrusted.decode(path, raw, _RecordHead, "a record of a scenario").schema
         if not schema:
             raise RecordError(f"{path}: not a record of a scenario: name a folder of out/*/scenarios")
         if schema != SCHEMA:
@@ -371,7 +372,7 @@ class _Run(msgspec.Struct, frozen=True):
     began: Seconds = 0.0
 
 
-class _Versioned(msgspec.Struct):
+class _RecordHead(msgspec.Struct):
     schema: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 0
 
 

@@ -18,16 +18,15 @@ from ..monitors.amounts import parse_quantity, shown, spoken
 from ..observe.view import count
 from . import timeline
 from .axis import Axis, seconds
-from .canvas import band
-from .lives import Life, Plain, lives_of, natural, shown_names
-from .picture import Picture, colours_of, main_dimension
+from .lives import Life, PlainNames, lives_of, natural, shown_names
+from .picture import Picture, band, colours_of, main_dimension
 from .record import ActMoment, QueueMoment, Reason, ScenarioRecord, Sentence
 
 WIDTH, HEIGHT = 140, 22
 
 
 @dataclass(frozen=True, slots=True)
-class Miniature:
+class MiniaturePicture:
     """Paths with the colours of their queues, and the positions of evictions."""
 
     areas: list[tuple[int, str]]
@@ -35,8 +34,7 @@ class Miniature:
     failed_at: float | None
 
 
-def miniature(record: ScenarioRecord) -> Miniature:
-    """Return the miniature of a scenario. Pure."""
+def miniature(record: ScenarioRecord) -> MiniaturePicture:
     dimension, end = main_dimension(record), max(record.seconds, 0.001)
     colours = colours_of(record)
     parents = {moment.parent for moment in record.queues}
@@ -56,7 +54,7 @@ def miniature(record: ScenarioRecord) -> Miniature:
         areas.append((colours.get(queues[n - 1], -1), band(steps, float(WIDTH), float(HEIGHT), scale)))
     ticks = sorted({round(axis.x(act.at), 1) for act in record.acts if act.act == "evict"})[:40]
     failed = record.failed_sentence
-    return Miniature(areas, ticks, axis.x(failed.began) if failed is not None else None)
+    return MiniaturePicture(areas, ticks, axis.x(failed.began) if failed is not None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,42 +77,34 @@ class Scenario:
 
     @cached_property
     def picture(self) -> Picture:
-        """The scenario's timeline."""
         return timeline.draw(self.record)
 
     @cached_property
-    def miniature(self) -> Miniature:
-        """The scenario's timeline as a miniature."""
+    def miniature(self) -> MiniaturePicture:
         return miniature(self.record)
 
     @cached_property
     def colours(self) -> dict[str, int]:
-        """Queue → colour."""
         return colours_of(self.record)
 
     @cached_property
     def lives(self) -> list[Life]:
-        """The lives of the scenario's pods."""
         return lives_of(self.record)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Pod uid → its name in the picture."""
         return shown_names(self.lives)
 
     @cached_property
-    def plain(self) -> Plain:
-        """The function that makes the scheduler's texts readable."""
-        return Plain(self.record.namespace, self.lives)
+    def plain(self) -> PlainNames:
+        return PlainNames(self.record.namespace, self.lives)
 
     @property
     def evictions(self) -> list[ActMoment]:
-        """The evictions, in the order in which they were made."""
         return [act for act in self.record.acts if act.act == "evict"]
 
     @property
     def gherkin(self) -> list[tuple[int, Sentence]]:
-        """The sentences with their numbers."""
         return list(enumerate(self.record.sentences, 1))
 
     @property
@@ -175,7 +165,6 @@ class Scenario:
 
     @property
     def queues(self) -> list[QueueMoment]:
-        """Each queue's last numbers."""
         last = {moment.queue: moment for moment in self.record.queues}
         shown = [name for name in last if name not in ("root",) and (name != "default" or last[name].held)]
         return [last[name] for name in sorted(shown, key=natural)]
@@ -211,14 +200,8 @@ class Scenario:
     def text(self) -> str:
         """The text that the search matches."""
         record = self.record
-        words = [
-            record.feature,
-            record.rule,
-            record.title,
-            record.feature_file,
-            *record.tags,
-            *(f"evicted {act.pod}" for act in self.evictions[:50]),
-        ]
+        words = [record.feature, record.rule, record.title, record.feature_file, *record.tags]
+        words += [f"evicted {act.pod}" for act in self.evictions[:50]]
         words += [sentence.text for sentence in record.sentences]
         return " ".join(words).lower()
 

@@ -11,7 +11,7 @@ import difflib
 import importlib
 import re
 
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Nobody, Scheduler, Site, UnsuitableClusterError
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, NoAdapter, Scheduler, Site, UnsuitableClusterError
 from .kai import Kai
 from .kube_scheduler import KubeScheduler
 from .kueue import Kueue
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 ADAPTERS: dict[str, type[Adapter]] = {
-    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, YuniKorn, KubeScheduler, Nobody)
+    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, YuniKorn, KubeScheduler, NoAdapter)
 }
 """The adapters by the names that `--scheduler` accepts."""
 

@@ -10,12 +10,15 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+import yaml
 
 from .. import distribution
 from ..api.capabilities import Capability
 from ..api.client import Api
-from ..api.errors import HarnessError, RejectedError
+from ..api.errors import HarnessError, PolicyRefusedError, RejectedError
 from ..api.marks import USUAL, Marks
 from ..clusters import Cluster, Settings
 from . import programs_folder
@@ -29,6 +32,14 @@ class UnsuitableClusterError(AdapterError):
     """The scheduler is available, but this cluster lacks something that it needs. Scenarios are skipped, not failed."""
 
 
+OF_OTHERS: Mapping[Capability, str] = {
+    Capability.COMMANDS: "it has no Commands",
+    Capability.POD_NAMES: "Kubernetes names the pods of a Job",
+    Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
+    Capability.PYTORCHJOBS: "no training operator is installed",
+    Capability.REASONS: "its reasons have other texts",
+}
+"""Capabilities that schedulers with another API than Volcano's lack."""
 VOLCANO, KUBERNETES = "volcano", "kubernetes"
 """The APIs for gangs: scheduling.volcano.sh and scheduling.k8s.io."""
 
@@ -60,19 +71,10 @@ class Scheduler:
         """Attach to a scheduler that another process started."""
 
     def check(self) -> None:
-        """Check that the scheduler runs.
-
-        Raises:
-            SchedulerDiedError: it ended.
-        """
+        """Check that the scheduler runs. Raises SchedulerDiedError: it ended."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force and return its sha256.
-
-        Raises:
-            PolicyRefusedError: the scheduler rejected the policy.
-            SchedulerDiedError: the scheduler ended.
-        """
+        """Put a policy into force and return its sha256. Raises PolicyRefusedError or SchedulerDiedError."""
         raise NotImplementedError
 
     def keep_recording(self, since: float, to: Path) -> bool:
@@ -87,6 +89,18 @@ class Scheduler:
         """Return the last lines of the log; none without one."""
         del count
         return ()
+
+
+Objects = Sequence[dict[str, Any]]
+_Policy = TypeVar("_Policy", bound=msgspec.Struct)
+
+
+def read_policy(text: str, policy: type[_Policy], scheduler: str) -> _Policy:
+    """Return the policy of another scheduler in a file. Raises PolicyRefusedError."""
+    try:
+        return msgspec.convert(yaml.safe_load(text) or {}, policy)
+    except (msgspec.ValidationError, yaml.YAMLError) as problem:
+        raise PolicyRefusedError(f"this is not a policy of {scheduler}:\n  {problem}", str(problem)) from None
 
 
 def sha256(policy: str) -> str:
@@ -109,7 +123,6 @@ class Site:
     scheduler_programs: Path | None
     """The user's folder with the scheduler's programs (`--scheduler-binaries`), if any."""
     scale: float
-    """Factor for every timeout."""
     progress: Callable[[str], None]
     """Receives a line about the current step, for the waiting user."""
     namespace_prefix: str = ""
@@ -196,7 +209,6 @@ class Adapter:
 
     @classmethod
     def configurations_folder(cls) -> Path:
-        """Return the folder of the configurations; it may be absent."""
         return distribution.folder("templates") / cls.templates / "configurations"
 
     @property
@@ -219,11 +231,7 @@ class Adapter:
         raise NotImplementedError
 
     def scheduler(self, site: Site) -> Scheduler | None:
-        """Return the scheduler before its start, or None if one runs already.
-
-        Raises:
-            AdapterError: the scheduler is not available.
-        """
+        """Return the scheduler before its start, or None if one runs already. Raises AdapterError."""
         raise NotImplementedError
 
     def alone(self, site: Site) -> Scheduler | None:
@@ -237,10 +245,7 @@ class Adapter:
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         """Check before the cluster boots that the scheduler's programs are present or can be built.
 
-        Args:
-            settings: Settings of the cluster; its kind is known.
-            folder: The user's folder (`--scheduler-binaries`), if any.
-            progress: Receives a line of progress.
+        `folder`: the user's folder (`--scheduler-binaries`), if any.
 
         Raises:
             AdapterError: programs are missing; the text names them, the place and what to do next.
@@ -253,7 +258,6 @@ class Adapter:
         return self.scheduler_name
 
     def template_folders(self) -> list[str]:
-        """Return the folders in templates/ that take precedence."""
         return [name for name in (self.templates, KUBERNETES if self.gang_api == KUBERNETES else "") if name]
 
     def missing(self, capability: Capability) -> str | None:
@@ -266,22 +270,17 @@ class Adapter:
             return "a PodGroup of scheduling.k8s.io can require a topology, not prefer one"
         return self.lacks.get(capability)
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         """Return the objects that the scheduler needs in addition to those of a scenario.
 
         They are applied when the scenario opens and after each change of its policy, its queues or its nodes.
 
-        Args:
-            queues: The scenario's queues, as its tables describe them.
-            nodes: The scenario's nodes.
-            policy: The policy in force.
+        `queues`: the scenario's queues, as its tables describe them.
         """
         del queues, nodes, policy
         return ()
 
-    def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
+    def configure(self, queues: Objects, nodes: Objects, policy: str) -> None:
         """Configure a scheduler whose queues are in its configuration. Called before `companions`, as it is.
 
         Raises:
@@ -289,11 +288,7 @@ class Adapter:
         """
 
     def unmarked_eviction(self, uid: str) -> dict[str, Any] | None:
-        """Return a condition for a pod that the scheduler evicts without a mark; None for other pods.
-
-        Args:
-            uid: The uid of a pod that is being deleted.
-        """
+        """Return a condition for a pod that the scheduler evicts without a mark; None for other pods."""
         del uid
         return None
 
@@ -311,9 +306,6 @@ class Adapter:
 
         Nothing is built or downloaded.
 
-        Args:
-            programs: The user's folder with the scheduler's programs (`--scheduler-binaries`), if any.
-
         Returns:
             None if this machine does not have them.
         """
@@ -329,7 +321,7 @@ class Adapter:
         return "our definitions" if is_ours else f"the definitions of {self}"
 
 
-class Nobody(Adapter):
+class NoAdapter(Adapter):
     """No scheduler is started. Scenarios that name a policy run with the policy in force."""
 
     name: ClassVar[str] = "none"

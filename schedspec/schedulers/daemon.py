@@ -25,7 +25,6 @@ class Daemon:
     """A program. Not thread-safe.
 
     Args:
-        title: Name in messages.
         readable: Formats a line of the log for users.
     """
 
@@ -77,11 +76,7 @@ class Daemon:
                 process.wait()
 
     def check(self) -> None:
-        """Check that the program runs.
-
-        Raises:
-            SchedulerDiedError: it ended or was not started.
-        """
+        """Check that the program runs."""
         if self._process is None:
             raise SchedulerDiedError(f"{self.title} was not started")
         how = _end_of(self._process)
@@ -91,7 +86,6 @@ class Daemon:
             )
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """Return the last lines of the log."""
         return self.text().splitlines()[-count:]
 
     def text(self) -> str:
@@ -105,12 +99,10 @@ class Daemon:
         return "\n".join(f"  | {self._readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
 
 
-class Programs(Scheduler):
+class ProgramScheduler(Scheduler):
     """A scheduler whose programs run beside the cluster. A new policy restarts the first program.
 
     Args:
-        site: Where they run.
-        programs: Paths by name.
         logs: File names of the logs, by the names of the programs that run; the first program decides.
     """
 
@@ -140,7 +132,6 @@ class Programs(Scheduler):
         return wanted
 
     def stop(self) -> None:
-        """Stop all programs."""
         for daemon in self._daemons:
             daemon.stop()
         self._sha256 = ""
@@ -154,11 +145,7 @@ class Programs(Scheduler):
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Check that all programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
+        """Check that all programs run."""
         for daemon in self._daemons:
             daemon.check()
 

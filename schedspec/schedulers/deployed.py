@@ -25,9 +25,6 @@ class Pods:
     """The pods of one namespace.
 
     Args:
-        api: The API server.
-        namespace: Namespace of the pods.
-        title: Name of the scheduler in messages.
         readable: Formats a line of a log for users.
     """
 
@@ -36,7 +33,6 @@ class Pods:
         self.path = f"/api/v1/namespaces/{namespace}/pods"
 
     def all(self, selector: str) -> list[Object]:
-        """Return the pods that the label selector matches."""
         items: list[Object] = self._api.call("GET", self.path, query={"labelSelector": selector})["items"]
         return items
 
@@ -59,11 +55,7 @@ class Pods:
             self._api.call("PATCH", f"{self.path}/{name}", body=body, content_type=MERGE)
 
     def require_alive(self, pod: Object) -> None:
-        """Check that no container of the pod ended or can never start.
-
-        Raises:
-            SchedulerDiedError: a container did. The error has the last lines of the pod's log.
-        """
+        """Check that no container of the pod ended or can never start. Raises SchedulerDiedError."""
         name = pod["metadata"]["name"]
         for status in pod.get("status", {}).get("containerStatuses") or ():
             waits = (status.get("state", {}).get("waiting") or {}).get("reason", "")
@@ -84,28 +76,22 @@ _CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 
 
-class DeploymentPlace(NamedTuple):
-    """Where a scheduler runs in a cluster."""
-
+class DeploymentSite(NamedTuple):
     namespace: str
     deployment: str
     config: str
-    """The ConfigMap with the scheduler's configuration."""
     key: str
-    """The file in the ConfigMap."""
 
     @property
     def path(self) -> str:
-        """Path of the Deployment."""
         return f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{self.deployment}"
 
     @property
     def config_path(self) -> str:
-        """Path of the ConfigMap."""
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.config}"
 
 
-def installed(api: Api, place: DeploymentPlace) -> str:
+def installed(api: Api, place: DeploymentSite) -> str:
     """Return the version (the tag of the image) of a scheduler that a user installed; empty if there is none."""
     answer = api.raw("GET", place.path)
     if answer.status != 200 or OF_A_RUN in (answer.json()["metadata"].get("labels") or {}):
@@ -119,17 +105,10 @@ def tag_of(image: str) -> str:
     return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
-class Deployed:
-    """One Deployment. Not thread-safe.
+class DeployedProgram:
+    """One Deployment. Not thread-safe."""
 
-    Args:
-        api: The API server.
-        place: Where the scheduler runs.
-        title: Name of the scheduler in messages.
-        scale: Factor for every timeout.
-    """
-
-    def __init__(self, api: Api, place: DeploymentPlace, title: str, scale: float) -> None:
+    def __init__(self, api: Api, place: DeploymentSite, title: str, scale: float) -> None:
         self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)
         self._pods = Pods(api, place.namespace, title)
         self._checked_at = 0.0
@@ -140,7 +119,6 @@ class Deployed:
         return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
     def configuration(self) -> str:
-        """Return the configuration in the ConfigMap."""
         return str(self._api.call("GET", self._place.config_path)["data"].get(self._place.key, ""))
 
     def configure(self, text: str) -> None:
@@ -172,11 +150,7 @@ class Deployed:
                 ready()
 
     def check(self) -> None:
-        """Check, at most once a second, that no container ended.
-
-        Raises:
-            SchedulerDiedError: a container ended.
-        """
+        """Check, at most once a second, that no container ended."""
         if time.monotonic() >= self._checked_at + _CHECK_EVERY:
             self._checked_at = time.monotonic()
             self._require_alive()

@@ -15,7 +15,7 @@ from ..api.client import Api, Object
 from ..clusters.images import program_image
 from ..clusters.protocol import SCENARIO
 from .adapter import Site
-from .deployed import OF_A_RUN, DeploymentPlace
+from .deployed import OF_A_RUN, DeploymentSite
 from .readiness import NotReadyError, retrying
 
 _MANAGER: Final = "schedspec"
@@ -27,8 +27,6 @@ _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 @dataclass(frozen=True, slots=True)
 class ImageProgram:
-    """A program of the scheduler."""
-
     program: str
     deployment: str
     inside: str
@@ -46,20 +44,12 @@ class Images:
     named: Sequence[str] = ()
     """One image for each program."""
     programs: Mapping[str, Path] = field(default_factory=dict)
-    """Paths of the programs, if no images are named."""
 
 
 class FromImages:
-    """The Deployments of one scheduler.
+    """The Deployments of one scheduler."""
 
-    Args:
-        site: Where the scheduler runs.
-        place: Namespace and configuration of the scheduler.
-        parts: Its programs.
-        images: Its images.
-    """
-
-    def __init__(self, site: Site, place: DeploymentPlace, parts: Sequence[ImageProgram], images: Images) -> None:
+    def __init__(self, site: Site, place: DeploymentSite, parts: Sequence[ImageProgram], images: Images) -> None:
         self._site, self._place, self._parts, self._images = site, place, parts, images
 
     def apply(self, configuration: str, *more: Object) -> None:
@@ -75,7 +65,6 @@ class FromImages:
             self._site.api.apply(_deployment(self._place, part, references[part.program]), _MANAGER)
 
     def remove(self) -> None:
-        """Remove everything."""
         remove(self._site.api)
 
     def _load(self, part: ImageProgram, number: int) -> tuple[str, str]:
@@ -108,7 +97,7 @@ def remove(api: Api) -> None:
                 raise NotReadyError(f"namespaces of a deployed scheduler are not deleted yet: {', '.join(left)}")
 
 
-def _common(place: DeploymentPlace, configuration: str) -> list[Object]:
+def _common(place: DeploymentSite, configuration: str) -> list[Object]:
     """Return namespace, rights and configuration."""
     name, space = f"schedspec-{place.namespace}", place.namespace
     subject = {"kind": "ServiceAccount", "name": name, "namespace": space}
@@ -121,7 +110,7 @@ def _common(place: DeploymentPlace, configuration: str) -> list[Object]:
     ]
 
 
-def _deployment(place: DeploymentPlace, part: ImageProgram, image: str) -> Object:
+def _deployment(place: DeploymentSite, part: ImageProgram, image: str) -> Object:
     labels = {"app": part.deployment}
     volumes = [{"name": f"v{number}", **source} for number, source in enumerate(part.volumes.values())]
     mounts = [{"name": f"v{number}", "mountPath": path} for number, path in enumerate(part.volumes)]

@@ -72,11 +72,7 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
 
 
 def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
-    """Apply an overlay.
-
-    Raises:
-        HarnessError: kubectl failed; with its message.
-    """
+    """Apply an overlay. Raises HarnessError: kubectl failed; with its message."""
     command = [str(kubectl), "--kubeconfig", str(kubeconfig)]
     command += ["apply", "--server-side", "--force-conflicts", "-k", str(overlay)]
     done = subprocess_run.run(command, deadline=_APPLY_SECONDS)
@@ -120,17 +116,7 @@ class SchedulerInCluster(Scheduler):
         progress: Callable[[str], None],
         scale: float = 1.0,
     ) -> None:
-        """Prepare a deployment.
-
-        Args:
-            folder: Folder of this run.
-            api: The API server.
-            kubeconfig: Kubeconfig of the cluster.
-            load: Loads an image into the nodes.
-            programs: The user's folder with kubectl, if any.
-            progress: Receives a line for each step.
-            scale: Factor for every timeout.
-        """
+        """Prepare a deployment; `load` loads an image into the nodes, `programs` is the user's folder with kubectl."""
         self._folder = folder
         self._load, self._programs, self._progress = load, programs, progress
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
@@ -141,13 +127,7 @@ class SchedulerInCluster(Scheduler):
         self._checked_at = 0.0
 
     def start(self, policy: str) -> None:
-        """Build the image, load it into the nodes and deploy. Return when one replica leads and the policy is in force.
-
-        Raises:
-            ClusterError: the image could not be built or loaded.
-            SchedulerDiedError: a replica ended; with the last lines of its log.
-            PolicyRefusedError: the scheduler rejected the policy.
-        """
+        """Build and load the image, and deploy. Return when one replica leads and the policy is in force."""
         tag, archive = scheduler_image.archive(Docker(), self._progress)
         self._progress(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
         self._load(archive)
@@ -165,7 +145,6 @@ class SchedulerInCluster(Scheduler):
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Save the logs and remove the deployment. The second call does nothing."""
         deployed, self._deployed, self._pods = self._deployed, False, ()
         if not deployed:
             return
@@ -176,19 +155,13 @@ class SchedulerInCluster(Scheduler):
         remove(self._api)
 
     def handle(self) -> dict[str, Any]:
-        """Return what another process needs for `attach`."""
         return {"pods": self._pods, "policy": self._policy}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Attach to a scheduler that another process deployed."""
         self._pods, self._policy = tuple(handle["pods"]), handle["policy"]
 
     def check(self) -> None:
-        """Check once a second that no replica ended, even if the other took over.
-
-        Raises:
-            SchedulerDiedError: a replica ended.
-        """
+        """Check once a second that no replica ended, even if the other took over."""
         if time.monotonic() < self._checked_at + _CHECK_EVERY:
             return
         self._checked_at = time.monotonic()
@@ -205,10 +178,6 @@ class SchedulerInCluster(Scheduler):
         """Put a policy into force in every replica and return its sha256. Return at once if it is in force already.
 
         The pods are touched until the replicas have the policy.
-
-        Raises:
-            PolicyRefusedError: the scheduler rejected the policy.
-            SchedulerDiedError: a replica ended.
         """
         wanted = sha256(text)
         if text != self._policy:
@@ -232,7 +201,6 @@ class SchedulerInCluster(Scheduler):
         return self._page_of(self._leader())
 
     def metrics(self) -> str:
-        """Return the leader's metrics page."""
         return self._get(self._leader(), "metrics").decode()
 
     def last_lines(self, count: int) -> Sequence[str]:

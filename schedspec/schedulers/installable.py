@@ -16,16 +16,32 @@ from typing import ClassVar
 from ..api.client import Api
 from ..clusters import before_boot
 from ..clusters.images import program_image
-from ..clusters.protocol import Settings
+from ..clusters.programs.definitions import definitions
+from ..clusters.programs.pinned import Program
+from ..clusters.protocol import BinaryError, Settings
 from . import deployed, programs_folder
 from .adapter import Adapter, AdapterError, Site
 
 
-class Installable(Adapter):
+def definitions_of(folder: Path | None, first: Program, sources: Sequence[str], scheduler: str) -> Path:
+    """Return the folder of a scheduler's definitions: the user's, or one with those of its source.
+
+    Raises:
+        AdapterError: the definitions are not available.
+    """
+    if folder is not None and (folder / programs_folder.CRDS).is_dir():
+        return folder / programs_folder.CRDS
+    try:
+        return definitions(first, sources)
+    except BinaryError as problem:
+        text = f"{scheduler}'s definitions: {problem}; or put them into crds/ of that folder"
+        raise AdapterError(text) from problem
+
+
+class InstallableAdapter(Adapter):
     """Base class: where the scheduler runs, and which images it is made of."""
 
-    place: ClassVar[deployed.DeploymentPlace]
-    """Where the scheduler runs in a cluster."""
+    place: ClassVar[deployed.DeploymentSite]
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""
 

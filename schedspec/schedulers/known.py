@@ -45,7 +45,6 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Amounts that the cluster showed; it may have shown more."""
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure matches this signature."""
         same = self.expected.items() <= expected.items() and self.seen.items() <= seen.items()
         return same and fnmatchcase(sentence, self.sentence)
 
@@ -84,7 +83,6 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         return f"{what}: {self.instead}" + (f" ({source})" if source else "")
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure matches one of the signatures."""
         return any(signature.matches(sentence, expected, seen) for signature in self.signatures)
 
     def is_strict(self, version: str) -> bool:
@@ -94,12 +92,8 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str, configuration: str = "") -> bool:
         """Whether the entry is about this scenario with this version of Kubernetes and this configuration.
 
-        Args:
-            path: The feature.
-            scenario: The title of the scenario.
-            row: Its row of examples.
-            version: Minor version of Kubernetes; empty if unknown.
-            configuration: The scheduler's configuration; empty for the usual one.
+        `version`: minor version of Kubernetes; empty if unknown. `configuration`: the scheduler's configuration; empty
+        for the usual one.
         """
         return (
             path.as_posix().endswith(f"/{self.feature}")
@@ -111,11 +105,7 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def read(path: Path) -> list[KnownDifference]:
-    """Return the entries of a file.
-
-    Raises:
-        HarnessError: the file is invalid; the text names the file and the field.
-    """
+    """Return the entries of a file. Raises HarnessError: the file is invalid; the text names the file and the field."""
     try:
         found = msgspec.convert(yaml.safe_load(path.read_text("utf-8")) or [], list[KnownDifference])
     except (msgspec.ValidationError, yaml.YAMLError) as problem:

@@ -17,8 +17,18 @@ from ..clusters.kwok_config import GANG_GATES
 from ..clusters.programs import binaries
 from ..clusters.programs.pinned import kubernetes_versions, minor_of
 from ..clusters.protocol import Settings
-from .adapter import KUBERNETES, Adapter, AdapterError, Site, UnsuitableClusterError
+from .adapter import KUBERNETES, OF_OTHERS, Adapter, AdapterError, Site, UnsuitableClusterError
 from .kube_scheduler_process import KubeSchedulerProcess
+
+_OF_POLICIES = (
+    *(Capability.POLICY, Capability.POLICY_REFUSAL, Capability.POLICY_FILES, Capability.ACTIONS),
+    Capability.NODE_ORDER,
+)
+_OF_QUEUES = (
+    *(Capability.AMOUNTS, Capability.WEIGHTS, Capability.HIERARCHY, Capability.CARDS, Capability.QUEUE_PRIORITY),
+    *(Capability.VALIDATION, Capability.DESERVED, Capability.KUEUE_QUEUES),
+)
+_OF_JOBS = (Capability.JOBS, Capability.JOB_TASKS, Capability.JOB_POLICIES, Capability.COMMANDS)
 
 
 class KubeScheduler(Adapter):
@@ -29,30 +39,14 @@ class KubeScheduler(Adapter):
     templates: ClassVar[str] = "kube-scheduler"
     gang_apis: ClassVar[Sequence[str]] = (KUBERNETES,)
     lacks: ClassVar[Mapping[Capability, str]] = {
-        Capability.POLICY: "its policy is a configuration file of its own",
-        Capability.POLICY_REFUSAL: "its policy is a configuration file of its own",
-        Capability.POLICY_FILES: "its policy is a configuration file of its own",
-        Capability.ACTIONS: "its policy is a configuration file of its own",
+        **OF_OTHERS,
+        **dict.fromkeys(_OF_POLICIES, "its policy is a configuration file of its own"),
+        **dict.fromkeys(_OF_QUEUES, "it has no queues"),
+        **dict.fromkeys(_OF_JOBS, "it has no Volcano Jobs"),
         Capability.QUEUES: "its only queue is not an object of the API",
-        Capability.AMOUNTS: "it has no queues",
-        Capability.WEIGHTS: "it has no queues",
-        Capability.HIERARCHY: "it has no queues",
-        Capability.CARDS: "it has no queues",
-        Capability.QUEUE_PRIORITY: "it has no queues",
-        Capability.VALIDATION: "it has no queues",
-        Capability.JOBS: "it has no Volcano Jobs",
-        Capability.JOB_TASKS: "it has no Volcano Jobs",
-        Capability.JOB_POLICIES: "it has no Volcano Jobs",
-        Capability.COMMANDS: "it has no Volcano Jobs",
-        Capability.PYTORCHJOBS: "no training operator is installed",
         Capability.PHASES: "its PodGroups have conditions, no phases",
-        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
-        Capability.REASONS: "its reasons have other texts",
-        Capability.DESERVED: "it has no queues",
         Capability.PARTITIONS: "a PodGroup has no parts",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
-        Capability.KUEUE_QUEUES: "it has no queues",
-        Capability.NODE_ORDER: "its policy is a configuration file of its own",
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("kube_scheduler_known.yaml")
 
@@ -89,11 +83,7 @@ def _is_pinned(minor: str) -> bool:
 
 
 def _minor(site: Site) -> str:
-    """Return the minor version of the cluster's Kubernetes.
-
-    Raises:
-        UnsuitableClusterError: no pinned kube-scheduler has this version.
-    """
+    """Return the minor version of the cluster's Kubernetes. Raises UnsuitableClusterError."""
     served = minor_of(site.cluster.facts().server_version)
     if not _is_pinned(served):
         raise UnsuitableClusterError(f"no kube-scheduler with gang scheduling is pinned for Kubernetes {served}")

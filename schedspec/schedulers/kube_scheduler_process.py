@@ -9,13 +9,13 @@ from ..api.errors import PolicyRefusedError, SchedulerDiedError
 from ..clusters.kwok_config import GANG_GATES
 from ..clusters.programs import binaries
 from .adapter import Site, sha256
-from .daemon import Programs
+from .daemon import ProgramScheduler
 from .readiness import NotReadyError, retrying
 
 _REFUSED = re.compile(r'"command failed" err="(.*)"$|^E\S*.*?\] "(.*)"$', re.MULTILINE)
 
 
-class KubeSchedulerProcess(Programs):
+class KubeSchedulerProcess(ProgramScheduler):
     """kube-scheduler beside the cluster. A new policy needs a new process."""
 
     def __init__(self, site: Site, minor: str, gates: str | None = None, version: str = "") -> None:
@@ -26,7 +26,6 @@ class KubeSchedulerProcess(Programs):
         self._file = site.folder / "policy.yaml"
 
     def launch(self, policy: str) -> None:
-        """Start the process without waiting for it."""
         site = self._site
         chosen = {"kubernetes": self._minor, "version": self._version}
         folder, progress = site.scheduler_programs, site.progress

@@ -9,13 +9,13 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .. import distribution
 from ..api.errors import PolicyRefusedError
 from ..clusters.simulated import SimulatedCluster
 from . import hyper_nodes
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Objects, Scheduler, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess, cut_recording
 
@@ -31,7 +31,6 @@ class VirtualScheduler(Scheduler):
         self._policy = ""
 
     def launch(self, policy: str) -> None:
-        """Put the policy into force; the scheduler runs already."""
         self.use_policy(policy)
 
     def start(self, policy: str) -> None:
@@ -51,7 +50,6 @@ class VirtualScheduler(Scheduler):
         return found
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
         return cut_recording(self._recording, since, to)
 
 
@@ -63,7 +61,6 @@ class Own(Adapter):
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     disruption_modes_in: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
-    """The command without its arguments."""
 
     def __str__(self) -> str:
         return f"{self.name} in the cluster" if self.in_pods else self.name
@@ -73,9 +70,7 @@ class Own(Adapter):
         known = distribution.version()
         return f"v{known}" if known else ""
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del queues, policy
         return hyper_nodes.of_nodes(nodes)
 
@@ -118,11 +113,7 @@ class Command(Own):
     run_in_pods = Adapter.run_in_pods
 
     def __init__(self, text: str) -> None:
-        """Parse a command line.
-
-        Raises:
-            AdapterError: `text` is not a command that can be run.
-        """
+        """Parse a command line. Raises AdapterError: `text` is not a command that can be run."""
         super().__init__()
         try:
             self.command = shlex.split(text)

@@ -49,12 +49,10 @@ class SchedulerProcess(Scheduler):
         scale: float = 1.0,
         namespace_prefix: str = "",
     ) -> None:
-        """Prepare a scheduler. `namespace_prefix` is the prefix of our namespaces on a shared cluster."""
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
         self._recording = folder / "recording"
         self.command = tuple(command)
-        """The command of the next launch."""
         self._arguments = [
             *("run", "--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
@@ -73,12 +71,7 @@ class SchedulerProcess(Scheduler):
         self._daemon.launch([*self.command, *self._arguments], distribution.environment())
 
     def start(self, policy: str) -> None:
-        """Return when each of its watches has listed and the policy is in force. `launch` may have been called before.
-
-        Raises:
-            SchedulerDiedError: the process ended; with the last lines of its log.
-            PolicyRefusedError: the scheduler rejected the policy.
-        """
+        """Return when each of its watches has listed and the policy is in force."""
         if not self._daemon.launched:
             self.launch(policy)
         for attempt in self._until(timeouts.READY, pause=0.02):
@@ -87,21 +80,17 @@ class SchedulerProcess(Scheduler):
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Stop the process, gracefully first. Does nothing on a second call or for an adopted process."""
         self._daemon.stop()
         self._address = ""
         self._http.clear()
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
         return cut_recording(self._recording, since, to)
 
     def handle(self) -> dict[str, Any]:
-        """Return what another process needs for `attach`."""
         return {"pid": self.pid, "address": self._address}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Attach to a scheduler that another process started in the same folder."""
         self._daemon.adopt(handle["pid"])
         self._address = handle["address"]
 
@@ -111,20 +100,10 @@ class SchedulerProcess(Scheduler):
         return self._daemon.pid
 
     def check(self) -> None:
-        """Check that the process runs.
-
-        Raises:
-            SchedulerDiedError: it ended.
-        """
         self._daemon.check()
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force and return its sha256. Usually takes 0.2 s.
-
-        Raises:
-            PolicyRefusedError: the scheduler rejected the policy; with its message.
-            SchedulerDiedError: the process ended.
-        """
+        """Put a policy into force and return its sha256. Usually takes 0.2 s."""
         self._write(text)
         wanted = sha256(text)
         for attempt in self._until(timeouts.POLICY, pause=0.01):
@@ -138,7 +117,6 @@ class SchedulerProcess(Scheduler):
         return answer
 
     def metrics(self) -> str:
-        """Return the metrics page."""
         return self._get("/metrics").decode()
 
     def _ready(self) -> None:
@@ -172,7 +150,6 @@ class SchedulerProcess(Scheduler):
         draft.replace(self.policy_file)
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """Return the last lines of the log."""
         return self._daemon.last_lines(count)
 
 

@@ -19,11 +19,8 @@ CRDS = "crds"
 def missing(folder: Path, programs: Sequence[str], definitions: Mapping[str, str]) -> list[str]:
     """Return the parts that a folder lacks, in words.
 
-    Args:
-        folder: The folder.
-        programs: The programs that it must have.
-        definitions: The names of the definitions that `crds/` must have. A text with a name is a Go package: only
-            versions whose program contains that package watch the kind.
+    `definitions`: the names of the definitions that `crds/` must have. A text with a name is a Go package: only
+    versions whose program contains that package watch the kind.
     """
     found = [f"program {name}" for name in programs if not os.access(folder / name, os.X_OK)]
     if not definitions:

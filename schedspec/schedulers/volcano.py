@@ -22,14 +22,14 @@ from ..clusters.programs.definitions import definitions
 from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import AdapterError, Scheduler, Site, sha256
-from .deployed import Deployed, DeploymentPlace, tag_of
+from .adapter import AdapterError, Objects, Scheduler, Site, sha256
+from .deployed import DeployedProgram, DeploymentSite, tag_of
 from .from_images import FromImages, ImageProgram, Images, made
-from .installable import Installable
+from .installable import InstallableAdapter
 from .programs_folder import CRDS
 from .volcano_processes import NAMESPACES, NODES, SERVED, VolcanoProcesses, require_open, require_running
 
-PLACE: Final = DeploymentPlace(
+PLACE: Final = DeploymentSite(
     "volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf"
 )
 _CONFIG: Final = "/volcano"
@@ -58,14 +58,13 @@ class DeployedVolcano(Scheduler):
     scenarios, the selector must be `schedspec.dev/world:true`.
 
     Args:
-        site: Where it runs.
         images: The images that the run deploys; None if Volcano is installed.
     """
 
     def __init__(self, site: Site, images: Images | None = None) -> None:
         self._api = site.api
         self._images = None if images is None else FromImages(site, PLACE, PARTS, images)
-        self._deployed = Deployed(site.api, PLACE, "Volcano's scheduler", site.scale)
+        self._deployed = DeployedProgram(site.api, PLACE, "Volcano's scheduler", site.scale)
         self._before: str | None = None
         self._applied = False
         self._sha256 = ""
@@ -97,11 +96,6 @@ class DeployedVolcano(Scheduler):
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Check once a second that no container ended.
-
-        Raises:
-            SchedulerDiedError: a container ended.
-        """
         self._deployed.check()
 
     def use_policy(self, text: str) -> str:
@@ -132,7 +126,6 @@ class DeployedVolcano(Scheduler):
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
 _CHART = "installer/helm/chart/volcano"
 DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases/*.yaml")
-"""Paths of the definitions in Volcano's source."""
 
 _CONTROLLERS = "volcano.sh/volcano/pkg/controllers"
 WATCHED = {
@@ -149,14 +142,14 @@ WATCHED = {
 """Definitions without which the programs of Volcano wait → the package of the versions that watch the kind."""
 
 
-class Volcano(Installable):
+class Volcano(InstallableAdapter):
     """Volcano with its own definitions and controllers; ours are not installed."""
 
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
     has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = WATCHED
-    place: ClassVar[DeploymentPlace] = PLACE
+    place: ClassVar[DeploymentSite] = PLACE
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0
@@ -198,9 +191,7 @@ class Volcano(Installable):
     def starts(self, site: Site) -> str:
         return "" if self.installed(site) else self.scheduler_name
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del queues, policy
         return hyper_nodes.of_nodes(nodes)
 

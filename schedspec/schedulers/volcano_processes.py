@@ -19,7 +19,7 @@ from typing import Final
 from ..api.client import Api
 from ..api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from .adapter import Site, UnsuitableClusterError
-from .daemon import Daemon, Programs
+from .daemon import Daemon, ProgramScheduler
 from .readiness import NotReadyError, retrying
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
@@ -41,7 +41,7 @@ _NO_ACTION: Final = re.compile(r"failed to find Action +(\w+)")
 _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTILINE | re.DOTALL)
 
 
-class VolcanoProcesses(Programs):
+class VolcanoProcesses(ProgramScheduler):
     """Two programs. The controllers keep running when a new policy restarts the scheduler.
 
     Without controllers, the cluster has its queues and PodGroups with their states.
@@ -78,12 +78,7 @@ class VolcanoProcesses(Programs):
                     raise
 
     def _start_scheduler(self) -> None:
-        """Return when the scheduler has ended its first session.
-
-        Raises:
-            PolicyRefusedError: Volcano rejected the policy.
-            SchedulerDiedError: the scheduler ended before that.
-        """
+        """Return when the scheduler has ended its first session."""
         self._scheduler.stop()
         options = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
         self._launch(self._scheduler, *SERVED, *options)  # port 0 is any free port

@@ -17,7 +17,7 @@ from schedspec.cli.check import check_command
 from schedspec.gherkin.things import NODES_OF, POLICY_OF, QUEUES_OF
 from schedspec.lab.plan.changes import ChangeError, Side
 from schedspec.lab.simulate.columns import InputError
-from schedspec.lab.simulate.scene import read_scene
+from schedspec.lab.simulate.inputs import read_scene
 from schedspec.plugin.run_facts import Files
 from schedspec.scheduler.lint import lint, lint_manifests
 from schedspec.scheduler.model.documents import compose, construct

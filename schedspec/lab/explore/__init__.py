@@ -14,23 +14,6 @@
 from .generate import Draw, generate
 from .owed import owed_jobs
 from .policies import is_refused
-from .promises import PROMISES, Promise, Worlds, alive_jobs, broken_promises, error_of
+from .promises import PROMISES, PromiseFinding, Worlds, alive_jobs, broken_promises, error_of
 from .reach import SPACE, reach_of
 from .vocabulary import EVERYTHING, Vocabulary
-
-__all__ = [
-    "EVERYTHING",
-    "PROMISES",
-    "SPACE",
-    "Draw",
-    "Promise",
-    "Vocabulary",
-    "Worlds",
-    "alive_jobs",
-    "broken_promises",
-    "error_of",
-    "generate",
-    "is_refused",
-    "owed_jobs",
-    "reach_of",
-]

@@ -4,6 +4,7 @@
 2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.
 3. Later jobs reclaim from other queues by their queue's share, or preempt in the same queue by their priority. In some
    cases the capability of one queue is small until all of these jobs wait.
+4. The amounts of queues are consistent: a tree's parents cover their children (`within_parents`).
 
 Each dimension of a node, a queue and a pod is drawn on its own: a queue may lack one resource and exceed another, and a
 claim may lack what its victims hold. In half of the cases all pods are equal, so that only the order decides which job
@@ -16,10 +17,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from ..reduce.case import Amounts, Case, CaseNode, CasePriorityClass, CaseQueue, Change, Step, Submit, Work, amounts
+from ..reduce.case import (
+    Amounts,
+    Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
+    ChangeStep,
+    Step,
+    SubmitStep,
+    Work,
+    amounts,
+)
 from ..reduce.play import policy_of
 from .hardware import unit_of
-from .quotas import at_most, partly, within_parents
 
 QUEUES = ("chat", "imaging", "research", "speech", "training")
 _MAX_EARLY, _MAX_LATE = 6, 4
@@ -28,28 +39,24 @@ _MAX_EARLY, _MAX_LATE = 6, 4
 def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[CasePriorityClass, ...]) -> Case:
     """Draw a case under a policy whose actions evict pods for waiting jobs.
 
-    Args:
-        random: The source of the draw.
-        policy: The text of the policy.
-        space: The dimensions that nodes have and pods request.
-        classes: The priority classes, or none.
+    `space`: the dimensions that nodes have and pods request.
     """
     actions, plugin = policy_of(policy).actions, policy_of(policy).plugin("capacity")
     by_priority = "preempt" in actions and bool(classes) and ("reclaim" not in actions or random.random() < 0.5)
-    draw = _Contention(random, space, tuple(one.name for one in classes), by_priority=by_priority)
+    draw = _ContendedDraw(random, space, tuple(one.name for one in classes), by_priority=by_priority)
     nodes = draw.nodes()
     queues = draw.queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.8)
     early, late = draw.early(), draw.late()
     together = random.choice((1, 1, 2, 3))
-    steps: list[Step] = [Submit((job,)) for job in early]
-    steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
+    steps: list[Step] = [SubmitStep((job,)) for job in early]
+    steps += [SubmitStep(tuple(late[at : at + together])) for at in range(0, len(late), together)]
     if random.random() < 0.2 and (changed := draw.small_at_first(queues)):
         queues, raised = changed
         steps.append(raised)
     return Case(policy, nodes, queues, classes, (), tuple(steps))
 
 
-class _Contention:
+class _ContendedDraw:
     def __init__(self, random: Random, space: tuple[str, ...], classes: tuple[str, ...], *, by_priority: bool) -> None:
         self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
         self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
@@ -58,7 +65,6 @@ class _Contention:
         """Early pods that a node holds if they fill it in every dimension, and later pods have other shapes; else 0."""
         shape = self._amounts(1, 4 if self._slots else 2) if len(space) > 1 else self._amounts(1, 1)
         self._shape = shape if self._slots else partly(random, shape)
-        """The requests of equal pods."""
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 and not by_priority else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []
@@ -98,7 +104,7 @@ class _Contention:
             queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
         return tuple(within_parents(queues))
 
-    def small_at_first(self, queues: tuple[CaseQueue, ...]) -> tuple[tuple[CaseQueue, ...], Change] | None:
+    def small_at_first(self, queues: tuple[CaseQueue, ...]) -> tuple[tuple[CaseQueue, ...], ChangeStep] | None:
         """Return the queues with a small capability for one reclaimer, and the change that raises it."""
         name = self._random.choice(self._reclaimers)
         queue = next(queue for queue in queues if queue.name == name)
@@ -106,7 +112,7 @@ class _Contention:
         if queue.guarantee or not queue.deserved:
             return None
         capped = replace(queue, capability=least, deserved=at_most(least, queue.deserved))
-        return tuple(capped if other is queue else other for other in queues), Change(queue)
+        return tuple(capped if other is queue else other for other in queues), ChangeStep(queue)
 
     def _share(self, name: str, capacity: int, leaves: int) -> int:
         """Return the share of a queue in units: reclaimers deserve at least an equal part, and lenders any amount.
@@ -198,3 +204,44 @@ class _Contention:
     def _amounts(self, least: int, most: int) -> Amounts:
         """Draw an amount for each dimension."""
         return amounts((name, self._random.randint(least, most) * unit_of(name)) for name in self._space)
+
+
+def at_least(given: Amounts, other: Amounts) -> Amounts:
+    least = dict(other)
+    return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
+
+
+def at_most(given: Amounts, other: Amounts) -> Amounts:
+    """Return `given` with each amount lowered to at most that of `other`, if `other` has one."""
+    most = dict(other)
+    return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
+
+
+def partly(random: Random, given: Amounts) -> Amounts:
+    """Return `given` without one of its dimensions, in one of four draws that have several."""
+    if len(given) == 1 or random.random() < 0.75:
+        return given
+    left_out = random.randrange(len(given))
+    return given[:left_out] + given[left_out + 1 :]
+
+
+def within_parents(queues: list[CaseQueue]) -> list[CaseQueue]:
+    """Raise parents to the sums of their children's deserved and guarantee, and to each child's capability."""
+    return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
+
+
+def _covering(queue: CaseQueue, children: list[CaseQueue]) -> CaseQueue:
+    deserved, guarantee = (_cover(getattr(queue, field), children, field) for field in ("deserved", "guarantee"))
+    if guarantee and deserved:
+        deserved = at_least(deserved, guarantee)
+    capability = queue.capability
+    for least in (deserved, guarantee, *(child.capability for child in children)) if capability else ():
+        capability = at_least(capability, least)
+    return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
+
+
+def _cover(own: Amounts, children: list[CaseQueue], field: str) -> Amounts:
+    promised: dict[str, int] = {}
+    for name, amount in (pair for child in children for pair in getattr(child, field)):
+        promised[name] = promised.get(name, 0) + amount
+    return at_least(own or amounts((name, 0) for name in promised), amounts(promised.items()))

@@ -22,13 +22,12 @@ from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import Case, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .owed import OTHER_RULES, End
-from .timeline import Breach, Sums, add, slots, sum_of
+from .timeline import RuleViolation, Sums, add, slots, sum_of
 
 _MOST = 6
-"""The most units of a search."""
 
 
-def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
+def jobs_without_room(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield the jobs that wait although backfill, or evictions that the policy permits, could let them run."""
     policy = policy_of(case.policies[-1])
     if any(policy.plugin(name) for name in OTHER_RULES):
@@ -38,7 +37,7 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
         is_admitted = "enqueue" not in policy.actions or story.end.phases.get(work.name) == "Inqueue"
         if not any(amount for _, amount in work.requests):
             if "backfill" in policy.actions and end.idle:
-                yield Breach("backfill", f"{work.name} waits although it requests nothing", work.name)
+                yield RuleViolation("backfill", f"{work.name} waits although it requests nothing", work.name)
         elif is_admitted or (len(end.waiting) == 1 and policy.plugin("overcommit") is None):
             yield from _Search(case, end, work).breaches()
 
@@ -86,7 +85,7 @@ class _Search:
         self._claim: Sums = {name: amount * self._missing for name, amount in work.requests if amount}
         self._shares = _Shares(case, end)
 
-    def breaches(self) -> Iterator[Breach]:
+    def breaches(self) -> Iterator[RuleViolation]:
         """Yield a breach for each action that may let the job run."""
         if self._end.fits(self._work):
             return  # the promise `owed`
@@ -98,7 +97,9 @@ class _Search:
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
                 names = ", ".join(map(str, found))
-                yield Breach(action, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
+                yield RuleViolation(
+                    action, f"{self._work.name} waits although {action} may evict {names}", self._work.name
+                )
 
     def _sufficient(self, action: str, units: list[_Unit]) -> tuple[_Unit, ...]:
         """Return the smallest set of units that frees enough and that the policy permits; empty if there is none.
@@ -158,16 +159,13 @@ class _Search:
                   for tier in self._policy.tiers]  # fmt: skip
         deciding = [names for names in voters if names]
         whole = any("gang" not in names for names in deciding)
-        has_spare_pods = any(self._has_spare(work, nodes) for work, nodes in self._running())
+        has_spare_pods = any(len(nodes) > work.minimum for work, nodes in self._running())
         if whole and "gang" in deciding[0] and has_spare_pods:
             whole = False  # the first tier permits pods above a minimum, and decides
         return whole, True, any("gang" in names for names in deciding)
 
     def _running(self) -> Iterator[tuple[Work, list[str]]]:
         yield from ((self._end.job(name), nodes) for name, nodes in self._end.nodes_of_jobs())
-
-    def _has_spare(self, work: Work, nodes: list[str]) -> bool:
-        return len(nodes) > work.minimum
 
     def _has_plugin(self, name: str) -> bool:
         return self._policy.plugin(name) is not None
@@ -283,7 +281,6 @@ class _Shares:
         """What each queue with work deserves by weight if every one of them requests more."""
 
     def above(self, queue: str) -> set[str]:
-        """Return the queue, and in a tree the queues above it."""
         found = ancestors(self._case, queue) if self._is_tree else {queue}
         return found & self._end.queues.keys()
 
@@ -292,7 +289,6 @@ class _Shares:
         return self._end.held(queue, is_tree=self._is_tree)
 
     def limit(self, name: str) -> Sums:
-        """Return what a queue may hold."""
         queue, total = self._end.queues[name], self._end.total
         if self._capacity is None and self._proportion is None:
             return dict(total)
@@ -304,7 +300,6 @@ class _Shares:
         return limit | {what: min(most, limit.get(what, 0)) for what, most in queue.capability}
 
     def least_share(self, name: str) -> Sums:
-        """Return the least that a queue may deserve."""
         queue = self._end.queues[name]
         if self._proportion is not None:
             part = self._parts.get(name, {})

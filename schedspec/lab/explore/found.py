@@ -56,11 +56,7 @@ class How:
 def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], bool]) -> Written:
     """Reduce a finding to the smallest case with the same signature, and write it into the folder.
 
-    Args:
-        broken: The finding.
-        origin: The command that found it.
-        how: How it is reduced.
-        is_over: Whether the budget of candidates in virtual time is used up.
+    `is_over`: whether the budget of candidates in virtual time is used up.
     """
     name = broken.finding.name
     reduced, last, problem = _reduce_live(broken, how) if how.live else _reduce(broken, how, is_over)

@@ -14,9 +14,9 @@ from ...monitors.ledger import BURST
 from ...scheduler.model.errors import BadInputError
 from ...virtual.outcomes import Evicted
 from ..reduce import written
-from ..reduce.case import Case, Use
+from ..reduce.case import Case, UseStep
 from ..reduce.play import NOT_PLAYED, PAUSE, START, play
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 from .promises import Worlds, broken_promises, error_of
 from .reach import reach_of
 
@@ -37,7 +37,6 @@ class CaseFinding:
     case: Case
     """The world that shows the finding: the case itself, or a variant that is played beside it."""
     drawn: Case
-    """The case that was judged."""
     thens: tuple[str, ...] = ()
     """Sentences that would hold if nothing were broken."""
     by: str = ""
@@ -45,21 +44,17 @@ class CaseFinding:
 
 
 @dataclass(slots=True)
-class Judged:
-    """A case that was judged."""
-
+class CaseJudgement:
     findings: list[CaseFinding] = field(default_factory=list)
     reached: frozenset[str] = frozenset()
     unjudged: str = ""
     """Why the case was not judged; empty if it was."""
 
 
-def judge(case: Case, worlds: Worlds | None = None) -> Judged:
+def judge(case: Case, worlds: Worlds | None = None) -> CaseJudgement:
     """Play a case; return its findings and the situations that it reaches.
 
-    Args:
-        case: The case.
-        worlds: The variants that are played beside the case; by default all.
+    `worlds`: the variants that are played beside the case; by default all.
     """
     events: Events = []
     try:
@@ -71,7 +66,7 @@ def judge(case: Case, worlds: Worlds | None = None) -> Judged:
         story, promises = NOT_PLAYED, [error_of(case, problem)]
     findings = [*_monitored(case, events)]
     findings += (CaseFinding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
-    return Judged(_once(findings), reach_of(case, story))
+    return CaseJudgement(_once(findings), reach_of(case, story))
 
 
 def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
@@ -81,10 +76,10 @@ def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
 def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
     """Judge each span of time by the policy that was in force in it."""
     spans = [(-math.inf, case.policy)]
-    spans += [(START + PAUSE * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
+    spans += [(START + PAUSE * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, UseStep)]
     for (since, policy), (until, _) in pairwise([*spans, (math.inf, "")]):
         rules = _rules(policy)
-        monitors = Monitors(rules, burst=BURST)
+        monitors = MonitoredRun(rules, burst=BURST)
         for at, given in events:
             monitors.observe(at, given)
         for violation in monitors.close():
@@ -94,7 +89,7 @@ def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
             if violation.monitor == RepeatedMonitor.NAME and not _was_evicted_since(events, violation, since):
                 continue
             if since <= violation.time < until:
-                thens = written.thens_of_monitor(name, _job(violation), case)
+                thens = written.thens_of_monitor(name, violation.about.rpartition("/")[2].partition("-task-")[0], case)
                 yield CaseFinding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
@@ -122,17 +117,12 @@ def _rules(policy: str) -> Rules:
     return Rules(policy)
 
 
-def _job(found: Violation) -> str:
-    return found.about.rpartition("/")[2].partition("-task-")[0]
-
-
 def monitors(case: Case) -> set[str]:
     """Return the signatures of the violations that monitors find in a case."""
     return {finding.name for finding in found_by_monitors(case)}
 
 
 def found_by_monitors(case: Case) -> list[CaseFinding]:
-    """Return the violations that monitors find in a case, as findings."""
     events: Events = []
     play(case, listener=lambda at, given: events.append((at, given)))
     return _once([*_monitored(case, events)])

@@ -17,10 +17,10 @@ from ...api.kinds import Kind
 from ...report.record import UID, Judgement, Moment, ScenarioRecord
 from ...report.record import Story as ObjectStory
 from ..reduce.case import Case
-from ..reduce.confirm import Ran, Site, run
+from ..reduce.confirm import FeatureRun, Site, run
 from ..reduce.live import OWED, TOLD, Live, thens_of
 from ..reduce.play import NOT_PLAYED, SettledState, Story
-from .judge import CaseFinding, Judged
+from .judge import CaseFinding, CaseJudgement
 from .owed import owed_jobs
 from .promises import alive_jobs
 from .reach import reach_of
@@ -43,21 +43,18 @@ class OnCluster:
         self._site, self._policies, self._vocabulary = site, policies, vocabulary
         self._live = Live(site, folder, 0)
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, CaseJudgement]]:
         cases = {f"seed-{seed[0]}": case_of(seed, self._policies, self._vocabulary) for seed in seeds}
         ran = run([self._live.write(case, name, _thens(case)) for name, case in cases.items()], self._site)
         for name, case in cases.items():
             record = next((record for record in ran.records if Path(record.feature_file).stem == name), None)
             if record is None or not _is_judged(record):
-                yield case, Judged(unjudged=_why_unjudged(name, record, ran))
+                yield case, CaseJudgement(unjudged=_why_unjudged(name, record, ran))
                 continue
             findings = [*judge_record(case, record)]
             findings += [] if findings else self._owed(case, record, name)
             once = {finding.name: finding for finding in reversed(findings)}
-            yield (
-                case,
-                Judged([*once.values()][::-1], reach_of(case, NOT_PLAYED)),
-            )
+            yield case, CaseJudgement([*once.values()][::-1], reach_of(case, NOT_PLAYED))
 
     def _owed(self, case: Case, record: ScenarioRecord, name: str) -> Iterator[CaseFinding]:
         """Play the case again with a sentence that waits for the owed job; yield the findings."""
@@ -70,7 +67,7 @@ class OnCluster:
         """Leave the cluster for the next run."""
 
 
-def names_in(case: Case, ran: Ran) -> set[str]:
+def names_in(case: Case, ran: FeatureRun) -> set[str]:
     """Return the signatures of the findings in a run of a case."""
     return {finding.name for record in ran.records for finding in judge_record(case, record)}
 
@@ -101,7 +98,7 @@ def _is_judged(record: ScenarioRecord) -> bool:
     return record.verdict == "passed" or bool(record.findings or _DECIDED.search(failed))
 
 
-def _why_unjudged(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
+def _why_unjudged(name: str, record: ScenarioRecord | None, ran: FeatureRun) -> str:
     """Return why a scenario was not judged, without its names, so that equal causes count together."""
     if failed := _failed_sentence(record):
         return f"a step failed: {_NAMES.sub('…', failed)}"
@@ -111,7 +108,6 @@ def _why_unjudged(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
 
 
 def _failed_sentence(record: ScenarioRecord | None) -> str:
-    """Return the sentence that failed; empty if none did."""
     failed = record.failed_sentence if record is not None else None
     return failed.text if failed is not None else ""
 

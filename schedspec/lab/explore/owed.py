@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Fail, Work, ancestors
+from ..reduce.case import CARD_MEMORY, Case, CaseQueue, FailStep, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
@@ -56,7 +56,6 @@ class End:
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
     def job(self, name: str) -> Work:
-        """Return a job that has not completed."""
         return self._jobs[name]
 
     def nodes_of_jobs(self) -> Iterator[tuple[str, list[str]]]:
@@ -67,7 +66,6 @@ class End:
         yield from sorted(nodes.items())
 
     def placed(self, work: Work) -> int:
-        """Return how many pods of a job have a node."""
         return len(self._placed.get(work.name, ()))
 
     def missing(self, work: Work) -> int:
@@ -81,7 +79,7 @@ class End:
 
     def is_owed(self, work: Work) -> bool:
         """Whether no rule of queues can delay the job."""
-        policy, requests = self.policy, _times(work.requests, self.missing(work))
+        policy, requests = self.policy, {name: value * self.missing(work) for name, value in work.requests}
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False
         capacity, proportion = policy.plugin("capacity"), policy.plugin("proportion")
@@ -107,7 +105,9 @@ class End:
 
     def requested(self, queue: str, *, counts_failed: bool) -> Sums:
         """Return what the pods of a queue request, placed or not, with or without the pods that may have failed."""
-        failed = Counter(job for job, _ in {(one.job, one.index) for one in self._case.steps if isinstance(one, Fail)})
+        failed = Counter(
+            job for job, _ in {(one.job, one.index) for one in self._case.steps if isinstance(one, FailStep)}
+        )
         found: Sums = {}
         for work in self._jobs.values():
             if work.queue == queue:
@@ -127,7 +127,3 @@ class End:
 def needs_one_place(work: Work) -> bool:
     """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
     return bool(work.rack) or CARD_MEMORY in dict(work.requests)
-
-
-def _times(amount: Amounts, times: int) -> Sums:
-    return {name: value * times for name, value in amount}

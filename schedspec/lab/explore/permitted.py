@@ -12,16 +12,16 @@ from dataclasses import replace
 from ...monitors.rules import lineage
 from ...scheduler.policy.model import PluginOption
 from ...scheduler.policy.schema import EVICTING
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work
+from ..reduce.case import CARD_MEMORY, Case, CaseQueue, Work
 from ..reduce.play import START_DELAY, Act, Happened, Story
-from .timeline import Breach, Moment, Sums, moments, steps_of
+from .timeline import Moment, RuleViolation, moments, steps_of
 
 _EPSILON = 1e-6
 _PROTECTING = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
 """Plugins that may protect one of two victims that are equal in the case, by action."""
 
 
-def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
+def forbidden_evictions(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield the rules that evictions break."""
     jobs = {work.name: work for work in case.jobs}
     ranks = case.priorities
@@ -33,17 +33,17 @@ def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
             if preemptor is None or act.job not in jobs or act.pod not in moment.held:
                 continue
             one = _Eviction(moment, act, jobs, (ranks, steps), preemptor)
-            yield from (Breach(rule, f"{act.pod} is evicted {text}", act.job) for rule, text in one.broken())
+            yield from (RuleViolation(rule, f"{act.pod} is evicted {text}", act.job) for rule, text in one.broken())
 
 
-def unasked_backfills(case: Case, story: Story) -> Iterator[Breach]:
+def unasked_backfills(case: Case, story: Story) -> Iterator[RuleViolation]:
     """Yield pods without requests that are placed although no action of the policy places such pods."""
     without_requests = {work.name for work in case.jobs if not any(amount for _, amount in work.requests)}
     for moment in moments(case, story) if without_requests else ():
         if "backfill" not in moment.policy.actions:
             placed = (act for act in moment.acts_of(Happened.PLACED) if act.job in without_requests)
             text = "is placed, which only the action backfill does"
-            yield from (Breach("backfill", f"{act.pod} {text}", act.job) for act in placed)
+            yield from (RuleViolation("backfill", f"{act.pod} {text}", act.job) for act in placed)
 
 
 class _Eviction:
@@ -64,7 +64,6 @@ class _Eviction:
         self._policy = moment.policy
 
     def broken(self) -> Iterator[tuple[str, str]]:
-        """Yield the rules that the eviction breaks."""
         action, mine, theirs = self._reason.action, self._preemptor.queue, self._victim.queue
         if action not in self._policy.actions:
             yield "action", f"by {action}, which is not an action of the policy"
@@ -149,7 +148,8 @@ class _Eviction:
     def _is_entitled(self, reclaimer: CaseQueue) -> bool:
         """Whether the reclaimer deserves one more pod in any dimension, in addition to the least that it may hold."""
         held, requests = self._moment.least_held(reclaimer.name), dict(self._preemptor.requests)
-        deserved = _larger(reclaimer.deserved, reclaimer.guarantee)
+        deserved = dict(reclaimer.deserved)
+        deserved |= {name: max(deserved.get(name, 0), amount) for name, amount in reclaimer.guarantee}
         return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in requests.items())
 
     def _lends(self, lender: CaseQueue) -> bool:
@@ -225,10 +225,3 @@ class _Eviction:
 
 def _shape(work: Work) -> Work:
     return replace(work, name="", priority="", minimum=1)
-
-
-def _larger(one: Amounts, other: Amounts) -> Sums:
-    found = dict(one)
-    for name, amount in other:
-        found[name] = max(found.get(name, 0), amount)
-    return found

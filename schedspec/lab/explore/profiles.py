@@ -23,7 +23,6 @@ _COLUMNS = {
     Level.EXTENDED: frozenset(_NEEDS) - {"priority"},
     Level.DIALECT: frozenset(_NEEDS),
 }
-"""The fields of queues that a level requires."""
 
 
 def vocabulary(adapter: Adapter, level: Level | None) -> Vocabulary:

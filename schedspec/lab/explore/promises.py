@@ -7,8 +7,8 @@
 * `entitled`: no job waits for which the policy may free capacity, as an exact search shows (`entitled`).
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
-* `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
-* `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
+* `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`served`).
+* `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`served`).
 * `less`: a job that gets all of its pods because of evictions gets as many as it may evict for, if it requests less,
   but not none, of a resource.
 * `node-more`: one more node does not delay the first job.
@@ -23,16 +23,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ..reduce.case import CARD_MEMORY, CARDS, Case, Submit, Work, amounts, map_work
+from ..reduce.case import CARD_MEMORY, CARDS, Case, SubmitStep, Work, amounts, map_work
 from ..reduce.play import PAUSE, START, Story, play, policy_of
 from ..reduce.signature import reason_type
 from ..reduce.simplify import rename
-from . import close, entitled, permitted, served, waited
+from . import entitled, permitted, served
 from .hardware import unit_of
 from .owed import owed_jobs
-from .timeline import Breach
+from .timeline import RuleViolation
 
-_RULES: tuple[tuple[str, Callable[[Case, Story], Iterator[Breach]], str], ...] = (
+_RULES: tuple[tuple[str, Callable[[Case, Story], Iterator[RuleViolation]], str], ...] = (
     ("entitled", entitled.jobs_without_room, '"{}" runs'),
     ("permitted", permitted.forbidden_evictions, "exactly 0 of these is evicted:\n      | workload |\n      | {:8} |"),
     ("permitted", permitted.unasked_backfills, '"{}" stays pending'),
@@ -40,8 +40,8 @@ _RULES: tuple[tuple[str, Callable[[Case, Story], Iterator[Breach]], str], ...] =
     ("admitted", served.admitted_above_limits, 'the PodGroup of "{}" stays Pending'),
     ("admitted", served.served_in_closed_queues, 'the PodGroup of "{}" stays Pending'),
     ("lent", served.lent_guarantees, '"{}" stays pending'),
-    ("waited", waited.lost_holds, '"{}" stays pending'),
-    ("close", close.spread_gangs, 'every pod of "{}" is in one rack'),
+    ("waited", served.lost_holds, '"{}" stays pending'),
+    ("close", served.spread_gangs, 'every pod of "{}" is in one rack'),
 )
 """Promises that single acts break, each with a function that finds breaches, and a sentence that is then false.
 
@@ -53,16 +53,13 @@ _LAST = "zz-more"
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """A promise that a case breaks."""
-
+class PromiseFinding:
     name: str
     """The signature: the promise, and the types of the scheduler's reasons."""
     text: str
     case: Case
     """The case in which a sentence shows the broken promise."""
     thens: tuple[str, ...] = ()
-    """Sentences that would hold if the promise held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ class Worlds:
     names: bool = True
 
 
-def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise]:
+def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[PromiseFinding]:
     """Yield the promises that a case breaks; `story` is its play."""
     if story.problem:
         yield _rest(case, story)
@@ -83,10 +80,10 @@ def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promis
     yield from _without_pods(case, story)
     for work in owed_jobs(case, story):
         text = f"{work.name} waits although idle capacity remains to which its queue is entitled"
-        yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
+        yield PromiseFinding(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
     for name, find, then in _RULES:
         for breach in find(case, story):
-            yield Promise(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
+            yield PromiseFinding(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
     if worlds.less:
         yield from _less(case, story)
     if worlds.node_more and case.nodes and story.starts and case.steps and not story.settled[1].waits:
@@ -95,10 +92,10 @@ def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promis
         yield from _names(case, story)
 
 
-def error_of(case: Case, problem: Exception) -> Promise:
+def error_of(case: Case, problem: Exception) -> PromiseFinding:
     """Return the promise that an exception in a play breaks."""
     thens = tuple(f'"{work.name}" runs or is refused' for work in case.jobs[-1:])
-    return Promise(f"error: {type(problem).__name__}", f"the scheduler raised {problem!r}", case, thens)
+    return PromiseFinding(f"error: {type(problem).__name__}", f"the scheduler raised {problem!r}", case, thens)
 
 
 def _reasons(story: Story, job: str) -> str:
@@ -106,32 +103,32 @@ def _reasons(story: Story, job: str) -> str:
     return " + ".join(sorted({reason_type(reason) for reason in refusal.items})) if refusal is not None else "no reason"
 
 
-def _rest(case: Case, story: Story) -> Promise:
+def _rest(case: Case, story: Story) -> PromiseFinding:
     evicted = Counter(eviction.pod for eviction in story.evictions)
     actions = sorted({eviction.reason.action for eviction in story.evictions})
     thens = (
         (f"exactly {len(evicted)} pods are evicted, once each",) if len(evicted) != 1 else ("exactly 1 pod is evicted",)
     )
-    return Promise(f"rest: {' + '.join(actions) or 'no evictions'}", story.problem, case, thens)
+    return PromiseFinding(f"rest: {' + '.join(actions) or 'no evictions'}", story.problem, case, thens)
 
 
-def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
+def _without_reason(case: Case, story: Story) -> Iterator[PromiseFinding]:
     alive = alive_jobs(case)
     for work in alive:
         placed = story.end.placed.get(work.name, {})
         if len(placed) < work.pods and work.name not in story.end.waits and work.name not in case.failed:
-            yield Promise(
+            yield PromiseFinding(
                 "told: no reason", f"{work.name} waits without a reason", case, (f'"{work.name}" runs or is refused',)
             )
             return
 
 
-def _without_pods(case: Case, story: Story) -> Iterator[Promise]:
+def _without_pods(case: Case, story: Story) -> Iterator[PromiseFinding]:
     """Yield the jobs whose PodGroup is Running although none of their pods has a node."""
     for work in alive_jobs(case):
         if story.end.phases.get(work.name) == "Running" and not story.end.placed.get(work.name):
             text = f"the PodGroup of {work.name} is Running although none of its pods has a node"
-            yield Promise("told: phase", text, case, (f'the PodGroup of "{work.name}" stays Pending',))
+            yield PromiseFinding("told: phase", text, case, (f'the PodGroup of "{work.name}" stays Pending',))
 
 
 def alive_jobs(case: Case) -> list[Work]:
@@ -140,7 +137,7 @@ def alive_jobs(case: Case) -> list[Work]:
     return [job for job in case.jobs if job.name not in done]
 
 
-def _less(case: Case, story: Story) -> Iterator[Promise]:
+def _less(case: Case, story: Story) -> Iterator[PromiseFinding]:
     """Yield a broken promise if the last job does not start with a smaller request.
 
     Only a job that arrives alone, while no other job waits, and that starts because of evictions is judged. Under
@@ -149,7 +146,7 @@ def _less(case: Case, story: Story) -> Iterator[Promise]:
     """
     last, policy = case.steps[-1] if case.steps else None, policy_of(case.policies[-1])
     if (
-        not isinstance(last, Submit)
+        not isinstance(last, SubmitStep)
         or len(last.work) != 1
         or story.settled[-2].waits
         or policy.plugin("capacity") is None
@@ -167,10 +164,10 @@ def _less(case: Case, story: Story) -> Iterator[Promise]:
         other = play(smaller)
         if other.problem or entitled.starves(policy, job, _placed(other, job)):
             text = f"{job.name} starts, but not if it requests less {name}"
-            yield Promise(f"less: {_reasons(other, job.name)}", text, smaller, (f'"{job.name}" runs',))
+            yield PromiseFinding(f"less: {_reasons(other, job.name)}", text, smaller, (f'"{job.name}" runs',))
 
 
-def _node_more(case: Case, story: Story) -> Iterator[Promise]:
+def _node_more(case: Case, story: Story) -> Iterator[PromiseFinding]:
     """Yield a broken promise if one more node delays the first start.
 
     The caller skips cases in which work waits after the first step, because another job may then become the first.
@@ -181,12 +178,14 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
     other = play(replace(larger, steps=case.steps[: int((at - START) // PAUSE)]))
     if not other.starts or other.starts[0][0] > at + 1e-6:
         later = f"{other.starts[0][0] - at:g} s later" if other.starts else "in a later step"
-        yield Promise("node-more", f"with one more node the first job starts {later}", larger, (f'"{job}" runs',))
+        yield PromiseFinding(
+            "node-more", f"with one more node the first job starts {later}", larger, (f'"{job}" runs',)
+        )
 
 
-def _names(case: Case, story: Story) -> Iterator[Promise]:
+def _names(case: Case, story: Story) -> Iterator[PromiseFinding]:
     ended = case.completed | case.failed
-    for work in (step.work for step in case.steps if isinstance(step, Submit)):
+    for work in (step.work for step in case.steps if isinstance(step, SubmitStep)):
         if not _are_equal(work) or (len(work) > 1 and not ended.isdisjoint(job.name for job in work)):
             return  # a step that ends a job would end a different job after the renaming
     names = sorted(job.name for job in case.jobs)
@@ -199,7 +198,7 @@ def _names(case: Case, story: Story) -> Iterator[Promise]:
         expected = [
             f'"{jobs[name]}" runs' for name in names if len(story.end.placed.get(name, ())) == _pods(case, name)
         ]
-        yield Promise("names", text, other, tuple(expected))
+        yield PromiseFinding("names", text, other, tuple(expected))
 
 
 def _placed(story: Story, job: Work) -> int:
@@ -218,6 +217,6 @@ def _classes(case: Case, story: Story) -> Counter[tuple[int, Work, int]]:
     """Count jobs by step, by their fields without the name, and by the number of their pods on nodes."""
     found: Counter[tuple[int, Work, int]] = Counter()
     for number, step in enumerate(case.steps):
-        for work in step.work if isinstance(step, Submit) else ():
+        for work in step.work if isinstance(step, SubmitStep) else ():
             found[number, replace(work, name=""), len(story.end.placed.get(work.name, ()))] += 1
     return found

@@ -21,13 +21,17 @@ def _tags(union: object) -> frozenset[str]:
     return frozenset(str(reason.__struct_config__.tag) for reason in get_args(union))
 
 
+def _change(step: type[Step]) -> str:
+    return step.__name__.removesuffix("Step").lower()
+
+
 SPACE: dict[str, frozenset[str]] = {
     "action": frozenset(schema.ACTIONS),
     "plugin": frozenset(schema.PLUGINS),
     "switch": frozenset(
         f"{name}.{switch}" for name, rule in schema.PLUGINS.items() for switch in rule.switches - rule.refused.keys()
     ),
-    "change": frozenset(step.__name__.lower() for step in get_args(Step)),
+    "change": frozenset(map(_change, get_args(Step))),
     "reason": _tags(UnschedulableReason),
     "protection": _tags(Rule),
 }
@@ -47,7 +51,7 @@ def _found(case: Case, story: Story) -> Iterator[str]:
             yield f"plugin {option.name}"
             yield from (f"switch {option.name}.{switch}" for switch in option.switches)
             yield from (f"set {option.name}.{switch} {value}" for switch, value in option.switches.items())
-    yield from (f"change {type(step).__name__.lower()}" for step in case.steps)
+    yield from (f"change {_change(type(step))}" for step in case.steps)
     for settled in story.settled:
         for refusal in settled.waits.values():
             for why in refusal.items:

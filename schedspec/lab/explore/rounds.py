@@ -19,7 +19,7 @@ from typing import Protocol
 from ...schedulers.pdeathsig import end_with_parent
 from ..reduce.case import Case
 from .generate import Draw, generate
-from .judge import CaseFinding, Judged, judge
+from .judge import CaseFinding, CaseJudgement, judge
 from .reach import SPACE
 from .vocabulary import EVERYTHING, Vocabulary
 
@@ -37,9 +37,8 @@ class Player(Protocol):
     """Plays and judges the cases of a round."""
 
     size: int
-    """Number of seeds in a round."""
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, CaseJudgement]]:
         """Return the case of each seed, and the findings in it."""
 
     def close(self) -> None:
@@ -56,7 +55,7 @@ class Processes:
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(jobs, context, initializer=_begin) if jobs > 1 else None
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, CaseJudgement]]:
         if self._pool is None:
             return map(self._one, seeds)
         return self._pool.map(self._one, seeds, chunksize=_CHUNK)
@@ -76,8 +75,6 @@ class Broken:
 
 @dataclass(slots=True)
 class Explored:
-    """The results of a run so far."""
-
     seeds: int = 0
     reached: set[str] = field(default_factory=set)
     broken: dict[str, Broken] = field(default_factory=dict)
@@ -126,7 +123,7 @@ def explore(first: int, player: Player, budget: Callable[[Explored], int], witho
     return found
 
 
-def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) -> None:
+def _merge(found: Explored, seed: int, judged: CaseJudgement, without: frozenset[str]) -> None:
     if judged.unjudged:
         found.unjudged[judged.unjudged] = found.unjudged.get(judged.unjudged, 0) + 1
     for finding in judged.findings:
@@ -141,7 +138,7 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _one(seed: Seed, policies: Mapping[str, str], vocabulary: Vocabulary | None) -> tuple[Case, Judged]:
+def _one(seed: Seed, policies: Mapping[str, str], vocabulary: Vocabulary | None) -> tuple[Case, CaseJudgement]:
     case = case_of(seed, policies, vocabulary)
     return case, judge(case)
 

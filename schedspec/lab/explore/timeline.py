@@ -12,13 +12,13 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import Amounts, Case, CaseQueue, Change, Close, Join, Leave, Submit, Use, Work
+from ..reduce import case as cases
 from ..reduce.play import Act, Happened, Story, policy_of
 
 Sums = dict[str, int]
 
 
-class Breach(NamedTuple):
+class RuleViolation(NamedTuple):
     """A rule that an act breaks."""
 
     rule: str
@@ -28,10 +28,8 @@ class Breach(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A pod that holds capacity."""
-
-    job: Work
+class HeldPod:
+    job: cases.Work
     node: str
     since: float
 
@@ -43,9 +41,9 @@ class Moment:
     at: float
     step: int
     policy: Policy
-    queues: Mapping[str, CaseQueue]
-    nodes: Mapping[str, Amounts]
-    held: Mapping[str, Held]
+    queues: Mapping[str, cases.CaseQueue]
+    nodes: Mapping[str, cases.Amounts]
+    held: Mapping[str, HeldPod]
     """The pods that hold capacity, by name."""
     leaving: frozenset[str]
     """The pods in `held` that were evicted in an earlier moment."""
@@ -55,11 +53,9 @@ class Moment:
 
     @property
     def total(self) -> Sums:
-        """The sum of what the nodes have."""
         return sum_of(self.nodes.values())
 
     def acts_of(self, what: Happened) -> Iterator[Act]:
-        """Yield the acts of one kind."""
         return (act for act in self.acts if act.what is what)
 
     def least_held(self, queue: str) -> Sums:
@@ -68,7 +64,7 @@ class Moment:
         kept = (held.job for pod, held in self.held.items() if pod not in leaving)
         return sum_of(work.requests for work in kept if work.queue == queue)
 
-    def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:
+    def most_held(self, queue: str, jobs: Mapping[str, cases.Work]) -> Sums:
         """Return the most that a queue holds during the moment: with the placed pods, before any pod is removed.
 
         Capacity that is reserved for a job for which pods were evicted counts as held.
@@ -80,22 +76,22 @@ class Moment:
         return sum_of(work.requests for work in kept if work.queue == queue)
 
 
-def moments(case: Case, story: Story) -> Iterator[Moment]:
+def moments(case: cases.Case, story: Story) -> Iterator[Moment]:
     """Yield the moments of a play in order."""
     jobs = {work.name: work for work in case.jobs}
-    held: dict[str, Held] = {}
+    held: dict[str, HeldPod] = {}
     leaving: set[str] = set()
     served: set[str] = set()
     for (step, at), acts in groupby(story.acts, key=lambda act: (act.step, act.at)):
         happened = tuple(acts)
         steps = case.steps[:step]
-        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, Use))][-1])
+        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, cases.UseStep))][-1])
         queues, nodes = queues_at(case, step), nodes_at(case, step)
         served |= {act.reason.preemptor.rpartition("/")[2] for act in happened if act.reason is not None}
         yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened, frozenset(served))
         for act in happened:
             if act.what is Happened.PLACED and act.job in jobs:
-                held[act.pod] = Held(jobs[act.job], act.node, at)
+                held[act.pod] = HeldPod(jobs[act.job], act.node, at)
             elif act.what is Happened.RELEASED:
                 held.pop(act.pod, None)
                 leaving.discard(act.pod)
@@ -105,53 +101,50 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
         served = {name for name in served if name in jobs and placed[name] < jobs[name].pods}
 
 
-def queues_at(case: Case, step: int) -> dict[str, CaseQueue]:
-    """Return the queues during a step, by name."""
-    found = {"default": CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
-    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, Change)}
+def queues_at(case: cases.Case, step: int) -> dict[str, cases.CaseQueue]:
+    found = {"default": cases.CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
+    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, cases.ChangeStep)}
 
 
-def closed_at(case: Case, step: int) -> set[str]:
-    """Return the queues that are closed during a step."""
-    return {one.queue for one in case.steps[:step] if isinstance(one, Close)}
+def closed_at(case: cases.Case, step: int) -> set[str]:
+    return {one.queue for one in case.steps[:step] if isinstance(one, cases.CloseStep)}
 
 
-def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
+def nodes_at(case: cases.Case, step: int) -> dict[str, cases.Amounts]:
     """Return what the nodes have during a step, by name."""
-    joined = (node for one in case.steps[:step] if isinstance(one, Join) for node in one.nodes)
-    left = {one.node for one in case.steps[:step] if isinstance(one, Leave)}
+    joined = (node for one in case.steps[:step] if isinstance(one, cases.JoinStep) for node in one.nodes)
+    left = {one.node for one in case.steps[:step] if isinstance(one, cases.LeaveStep)}
     return {node.name: node.has for node in (*case.nodes, *joined) if node.name not in left}
 
 
-def racks_at(case: Case, step: int) -> dict[str, str]:
+def racks_at(case: cases.Case, step: int) -> dict[str, str]:
     """Return the rack of each node during a step, by the node's name; empty for a node without a rack."""
     present = nodes_at(case, step)
     return {node.name: node.rack for node in case.all_nodes if node.name in present}
 
 
-def steps_of(case: Case) -> dict[str, int]:
+def steps_of(case: cases.Case) -> dict[str, int]:
     """Return the number of the step that submits each job; 0 for work that exists at the beginning."""
     found = {work.name: 0 for work in case.work}
     for number, step in enumerate(case.steps, 1):
-        found |= {work.name: number for work in step.work} if isinstance(step, Submit) else {}
+        found |= {work.name: number for work in step.work} if isinstance(step, cases.SubmitStep) else {}
     return found
 
 
-def sum_of(given: Iterable[Amounts]) -> Sums:
-    """Return the sum of amounts."""
+def sum_of(given: Iterable[cases.Amounts]) -> Sums:
     total: Sums = {}
     for amount in given:
         add(total, amount)
     return total
 
 
-def add(sums: Sums, amount: Amounts, times: int = 1) -> None:
+def add(sums: Sums, amount: cases.Amounts, times: int = 1) -> None:
     """Add an amount to sums `times` times; a negative number subtracts it."""
     for name, value in amount:
         sums[name] = sums.get(name, 0) + value * times
 
 
-def idle_of(nodes: Mapping[str, Amounts], holding: Iterable[tuple[str, Amounts]]) -> dict[str, Sums]:
+def idle_of(nodes: Mapping[str, cases.Amounts], holding: Iterable[tuple[str, cases.Amounts]]) -> dict[str, Sums]:
     """Return what nodes have beyond what pods hold, by node; `holding`: the node of each pod, and what it holds."""
     idle: dict[str, Sums] = {name: dict(has) for name, has in nodes.items()}
     for node, requests in holding:
@@ -160,6 +153,6 @@ def idle_of(nodes: Mapping[str, Amounts], holding: Iterable[tuple[str, Amounts]]
     return idle
 
 
-def slots(idle: Sums, requests: Amounts) -> int:
+def slots(idle: Sums, requests: cases.Amounts) -> int:
     """Return how many pods with these requests fit; 0 for pods that request nothing."""
     return min((max(idle.get(name, 0), 0) // amount for name, amount in requests if amount), default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..reduce.case import Case, CaseQueue, Change, Close, Fail, Step, Submit, Use, Work
+from ..reduce.case import Case, CaseQueue, ChangeStep, CloseStep, FailStep, Step, SubmitStep, UseStep, Work
 
 _PLAIN = CaseQueue("")
 
@@ -55,13 +55,13 @@ def limited(case: Case, may: Vocabulary) -> Case:
 
 def _is_left_out(step: Step, may: Vocabulary) -> bool:
     match step:
-        case Use():
+        case UseStep():
             return not may.has_policy_changes
-        case Fail():
+        case FailStep():
             return not may.has_failures
-        case Close():
+        case CloseStep():
             return not may.has_queues or not may.has_closing
-        case Change():
+        case ChangeStep():
             return not may.has_queues or _queue(step.queue, may) == replace(_PLAIN, name=step.queue.name)
         case _:
             return False
@@ -69,10 +69,10 @@ def _is_left_out(step: Step, may: Vocabulary) -> bool:
 
 def _step(step: Step, may: Vocabulary) -> Step:
     match step:
-        case Submit():
-            return Submit(tuple(_work(work, may) for work in step.work))
-        case Change():
-            return Change(_queue(step.queue, may))
+        case SubmitStep():
+            return SubmitStep(tuple(_work(work, may) for work in step.work))
+        case ChangeStep():
+            return ChangeStep(_queue(step.queue, may))
         case _:
             return step
 

@@ -4,7 +4,7 @@
 
 1. `changes` finds the differences between the present and the proposed files, and builds the second world; `submitted`
    adds work to that world.
-2. A `Decider` (`make`) runs both worlds until they settle while nothing ends: which pods are evicted, which jobs start
+2. A `DecidingScheduler` (`make`) runs both worlds until they settle while nothing ends: who is evicted, starts
    or wait. `at_once` does so with our scheduler, `schedspec.lab.twin` with the cluster's own.
 3. `over_load` runs both worlds over a load with our scheduler: waits, evictions, lost work, time below the guarantee.
 4. `text` and `page` render the answer, `verdict` compares it with what a pipeline permits.

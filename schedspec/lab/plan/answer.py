@@ -18,12 +18,11 @@ _OTHERS = "; others: "
 """Begins the part of a reason that tells what protects the candidates that were not chosen."""
 
 
-class Subject(msgspec.Struct):
+class PlanInputs(msgspec.Struct):
     """The state and the two sets of files that the plan compares."""
 
     state: str
     taken: str
-    """When the state was taken."""
     age_seconds: float
     sha256: str
     redacted: bool
@@ -31,12 +30,10 @@ class Subject(msgspec.Struct):
     queues: int
     pods: int
     resource: str
-    """The resource in which amounts are counted."""
     now: str
     proposed: str
     schedulers: list[str]
     workloads: int = 0
-    """Number of Kueue's Workloads."""
 
 
 class PlannedEviction(msgspec.Struct):
@@ -53,7 +50,6 @@ class PlannedEviction(msgspec.Struct):
     runs_again: bool = False
     """Whether its replacement is placed at once."""
     runs: int = 1
-    """In how many runs of the plan."""
     pods: int = 1
     """Number of pods, where a scheduler evicts a job as one unit, whose name then stands in `pod`."""
 
@@ -77,7 +73,6 @@ class Start(msgspec.Struct):
     nodes: list[str] = []
     """The node of each placed pod, in the order of the pods' names."""
     runs: int = 1
-    """In how many runs of the plan."""
 
 
 class NewlyWaiting(msgspec.Struct):
@@ -96,8 +91,6 @@ class NewlyWaiting(msgspec.Struct):
 
 
 class PlannedWorld(msgspec.Struct):
-    """The immediate effects in one world."""
-
     evictions: list[PlannedEviction] = []
     starts: list[Start] = []
     waiting: dict[str, str] = {}
@@ -108,7 +101,6 @@ class PlannedWorld(msgspec.Struct):
     """Queue → the amount that it deserves, where the policy computes it."""
     cycles: int = 0
     problem: str = ""
-    """Why the world does not settle; empty if it does."""
 
 
 class QueueAtOnce(msgspec.Struct):
@@ -120,9 +112,7 @@ class QueueAtOnce(msgspec.Struct):
     deserved: float | None
     """With the change; None if the policy computes no shares."""
     lose: int
-    """Jobs of which the change evicts pods."""
     start: int
-    """Jobs that start because of the change."""
 
 
 class AtOnce(msgspec.Struct):
@@ -133,7 +123,6 @@ class AtOnce(msgspec.Struct):
     evictions: list[PlannedEviction] = []
     """Evictions that the change causes: they do not happen without it."""
     spared: list[PlannedEviction] = []
-    """Evictions that the change prevents."""
     starts: list[Start] = []
     refused: list[NewlyWaiting] = []
     queues: list[QueueAtOnce] = []
@@ -172,14 +161,12 @@ class OverLoad(msgspec.Struct):
 
     load: str
     run_times: str
-    """`best`, `expected` or `worst`."""
     until: str
     jobs: int
     now: dict[str, float | None]
     proposed: dict[str, float | None]
     queues: list[QueueChange] = []
     changed: list[JobChange] = []
-    """The jobs whose waits change most."""
     starved: list[str] = []
     """Jobs that start without the change and never start with it."""
     findings: list[LoadFinding] = []
@@ -205,12 +192,9 @@ class TeamRules(msgspec.Struct):
 
 
 class Plan(msgspec.Struct):
-    """The whole answer."""
-
-    subject: Subject
+    subject: PlanInputs
     changes: list[str]
     policies: tuple[str, str]
-    """The policy files of now and proposed."""
     at_once: AtOnce
     over_load: list[OverLoad] = []
     """One for each assumption about run times: best, expected and worst, or one."""
@@ -221,7 +205,6 @@ class Plan(msgspec.Struct):
     conditions: list[str] = []
     """The conditions of --fail-on; without one, nothing judges the plan."""
     failed: list[str] = []
-    """The results that are worse than permitted."""
     decided_by: str = ""
     """The scheduler's own program that decided at once, with its version; empty: our model of it."""
     asked: tuple[str, str] = ("", "")

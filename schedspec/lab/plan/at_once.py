@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import msgspec
@@ -11,12 +12,12 @@ from ...scheduler.model import resources
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons import Refusal, render_refusal, render_victim
+from ...schedulers.pdeathsig import end_with_parent
 from ...virtual import Settings, Simulation, SimulationError
 from ...virtual import outcomes as happened
 from ...virtual.state import State
 from ..simulate.present import ENDLESS, Present, begin
 from .answer import SUBMITTED, AtOnce, NewlyWaiting, PlannedEviction, PlannedWorld, QueueAtOnce, Start
-from .processes import process_pool
 
 LARGE = 5_000
 """Number of pods from which the two worlds run in a process each."""
@@ -25,7 +26,7 @@ HORIZON = 600.0
 """Seconds of virtual time in which a state has to settle; reservations and waits of the policy end within them."""
 
 
-class _Watcher:
+class _OutcomeReader:
     """Collects the evictions, starts and waits of one world."""
 
     def __init__(self, state: State, resource: str) -> None:
@@ -111,7 +112,7 @@ def settle(
     also: Callable[[Any], None] = lambda _outcome: None,
 ) -> tuple[PlannedWorld, Present]:
     """Run one world until it settles; amounts are of `resource`, and `also` receives every outcome."""
-    watcher = _Watcher(state, resource)
+    watcher = _OutcomeReader(state, resource)
 
     def on_outcome(outcome: Any) -> None:
         watcher.on_outcome(outcome)
@@ -140,7 +141,7 @@ def settle_both(
     """Run both worlds, each in a process of its own if the state is large."""
     if len(now[0].objects["Pod"]) < LARGE:
         return settle(*now, resource, settings), settle(*proposed, resource, settings)
-    with process_pool(1) as pool:
+    with ProcessPoolExecutor(1, initializer=end_with_parent) as pool:
         other = pool.submit(settle, *proposed, resource, settings)
         return settle(*now, resource, settings), other.result()
 
@@ -148,7 +149,6 @@ def settle_both(
 def compare(
     now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str], submitted: Collection[str] = ()
 ) -> AtOnce:
-    """Compare the two worlds: the effects of the change. `submitted` are jobs of the proposed world alone."""
     before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
     victims = {eviction.job for eviction in proposed.evictions}
     started = {start.job: start.pods for start in now.starts}

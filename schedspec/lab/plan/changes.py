@@ -31,8 +31,7 @@ from ...scheduler.policy.loader import PolicyError, load_policy, read_policy, te
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
 from ...virtual.state import State, kueue
-from .differences import BUDGET, describe, left_behind, same, with_status
-from .served_changes import changed_objects
+from .differences import BUDGET, changed_objects, describe, left_behind, same, with_status
 
 KINDS = {
     "HyperNode": "topology.volcano.sh",
@@ -41,7 +40,6 @@ KINDS = {
     "PriorityClass": "scheduling.k8s.io",
     "Queue": "scheduling.volcano.sh",
 }
-"""Kinds of objects that a plan compares, with their API groups."""
 _POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
 _OURS = re.compile(rf"[\"']?\bkind[\"']?\s*:\s*[\"']?({'|'.join(KINDS)}|List)\b")
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
@@ -57,22 +55,20 @@ class Side:
 
     name: str
     files: Mapping[str, str]
-    """Path → text."""
 
     def place(self, path: str) -> str:
         """Return the place of a file for errors: `main:queues.yaml`; the name alone if it is that of the file."""
         return self.name if Path(self.name).name == path else f"{self.name}:{path}"
 
     def policies(self) -> dict[str, str]:
-        """Return the policy files."""
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
-    def declared(self, other: Side | None, crds: Path | None = None) -> Declared:
+    def declared(self, other: Side | None, crds: Path | None = None) -> DeclaredState:
         """Return the objects in files that differ from the other side; with `crds`, also Kueue's. Raises ChangeError.
 
         `crds` is the folder of Kueue's definitions.
         """
-        found, unchanged = Declared(crds), Declared(crds)
+        found, unchanged = DeclaredState(crds), DeclaredState(crds)
         for path, text in sorted(self.files.items()):
             is_unchanged = other is not None and other.files.get(path) == text
             if not _only_quotes(path) and _MANIFEST.search(text):
@@ -84,7 +80,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredState:
     """The objects of one side that a plan reads, by kind and name, and what it does not read."""
 
     crds: Path | None = None
@@ -186,8 +182,6 @@ def _check(item: Any) -> None:
 
 
 class PolicyUse(Enum):
-    """What a scheduler does with policy files."""
-
     DECIDES = "ours reads them"
     PASSED_ON = "the scheduler's own program reads them, and ours if it can"
     NONE = "they are not its configuration"
@@ -195,14 +189,11 @@ class PolicyUse(Enum):
 
 @dataclass(slots=True)
 class Worlds:
-    """The two worlds that a plan compares."""
-
     state: State
     now: Policy
     proposed: Policy
     proposed_state: State
     texts: tuple[str, str] = ("", "")
-    """The policy files of now and proposed."""
     unread: str = ""
     """Why our model cannot read a policy; empty if it can."""
     changes: list[str] = field(default_factory=list)
@@ -220,13 +211,9 @@ def find_worlds(
 ) -> Worlds:
     """Find the changes.
 
-    Args:
-        state: The cluster.
-        now: The files as they are; None: the cluster itself.
-        proposed: The files as proposed.
-        policy_path: The policy file on both sides, if several could be meant.
-        crds: The folder of Kueue's definitions, if Kueue decides.
-        policies: What the scheduler does with policy files.
+    `now`: the files as they are; None: the cluster itself. `policy_path`: the policy file on both sides, if several
+    could be meant. `crds`: the folder of Kueue's definitions, if Kueue decides. `policies`: what the scheduler does
+    with policy files.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.
@@ -235,7 +222,7 @@ def find_worlds(
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
     if policies is not PolicyUse.NONE:
         _find_policies(worlds, now, proposed, policy_path, _reader(worlds, policies))
-    known_files = Declared() if now is None else now.declared(proposed, crds)
+    known_files = DeclaredState() if now is None else now.declared(proposed, crds)
     declared = proposed.declared(now, crds)
     if now is None and len(proposed.files) == 1 and not declared.places and not proposed.policies():
         remedy = f"name a policy, or {', '.join(KINDS)}; submit work with --submit"
@@ -269,7 +256,7 @@ def find_worlds(
     return worlds
 
 
-def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _remarks(worlds: Worlds, declared: DeclaredState, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield what lint says of changed queues under the proposed policy, and what the plan did not read."""
     queues = [name for kind, name in replaced if kind == "Queue"]
     manifest = Manifest()
@@ -382,7 +369,6 @@ def copied(state: State) -> State:
 
 
 def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
-    """Return a copy of the state with these changes."""
     kinds = {kind: {**found} for kind, found in state.objects.items()}
     for (kind, name), item in replaced.items():
         kinds[kind][name] = with_status(kinds[kind].get(name), item)

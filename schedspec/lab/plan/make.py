@@ -16,11 +16,10 @@ from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, Settings
 from ...virtual.state import At, State, holds_load, read_state, require_ours
 from ..simulate.columns import PRESETS, InputError, changed, parse_mapping
-from ..simulate.present import ANNOTATION, Present, RunTimes
-from ..simulate.recorded import Recorded
+from ..simulate.present import ANNOTATION, Present, RecordedLoad, RunTimes
 from ..simulate.trace import Trace, arrivals, read_trace
 from . import at_once, over_load
-from .answer import OverLoad, Plan, PlannedWorld, Subject
+from .answer import OverLoad, Plan, PlanInputs, PlannedWorld
 from .changes import PolicyUse, Side, Worlds, copied, find_worlds
 from .submitted import add_submitted
 
@@ -32,8 +31,6 @@ AGE, RANGE = "age", "range"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The input of a plan."""
-
     state: Path
     now: Side | None
     proposed: Side
@@ -68,7 +65,6 @@ class Decided(NamedTuple):
     """What a scheduler decides at once in the world as it is and in the proposed one."""
 
     now: Sequence[PlannedWorld]
-    """One for each run."""
     proposed: Sequence[PlannedWorld]
     assumptions: Sequence[str]
     by: str = ""
@@ -79,7 +75,7 @@ class Decided(NamedTuple):
     """What our model decides in both worlds, beside a scheduler's own program."""
 
 
-class Decider(Protocol):
+class DecidingScheduler(Protocol):
     """Who decides at once in the two worlds of a plan."""
 
     @property
@@ -94,7 +90,7 @@ class Decider(Protocol):
         """Let the scheduler decide until both worlds settle."""
 
 
-class Model:
+class ModelScheduler:
     """Our own scheduler decides, in virtual time."""
 
     @property
@@ -115,18 +111,16 @@ class Model:
         return Decided([now], [proposed], _assumptions(request, worlds.state, present))
 
 
-def our_model(state: State) -> Model:
+def our_model(state: State) -> ModelScheduler:
     """Return the model. Raises StateError if only Kueue decides on the state."""
     require_ours(state)
-    return Model()
+    return ModelScheduler()
 
 
-def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) -> Plan:
+def make_plan(request: Request, choose: Callable[[State], DecidingScheduler] = our_model) -> Plan:
     """Compute the effects of a change at once and over the load.
 
-    Args:
-        request: The state, the change and the options.
-        choose: Returns who decides at once on a state. Over the load, our own scheduler decides.
+    `choose`: returns who decides at once on a state. Over the load, our own scheduler decides.
 
     Raises:
         StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
@@ -190,9 +184,9 @@ def _check(request: Request, state: State) -> None:
         raise InputError("--resource", f"no node has {request.resource}", f"name one of {', '.join(sorted(known))}")
 
 
-def _subject(request: Request, state: State) -> Subject:
+def _subject(request: Request, state: State) -> PlanInputs:
     pods = {pod.spec.scheduler_name for pods in state.of_job().values() for pod in pods} - {""}
-    return Subject(
+    return PlanInputs(
         state.source,
         times.timestamp(state.taken),
         max(request.clock - state.taken, 0.0),
@@ -269,7 +263,6 @@ class _Load:
     name: str
     arrivals: over_load.Load
     known: dict[str, float]
-    """Job of the state → its run time."""
     jobs: int | None
     until: float
 
@@ -314,7 +307,6 @@ def _over_load(
 
 
 def _rule(rules: dict[str, RunTimes]) -> str:
-    """Describe the rule of the run times."""
     first = f"run times: from the load or the annotation {ANNOTATION}; otherwise "
     fixed = next(iter(rules.values())).fixed
     if fixed is not None:
@@ -338,7 +330,6 @@ def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]
 
 
 def nothing(run_times: RunTimes) -> Iterable[Arrival]:
-    """Return no arrivals."""
     del run_times
     return ()
 
@@ -358,7 +349,7 @@ def _read_load(request: Request, state: State) -> _Load:
         if not (segments(path) or holds_load(path)):
             remedy = "name a trace, the folder of `record` or `run --record`, drain or none"
             raise InputError("--load", f"{path} holds no recording", remedy)
-        recorded = Recorded(path, state)
+        recorded = RecordedLoad(path, state)
         if not len(recorded) and recorded.until <= state.taken:
             problem = f"{path} has no cycle after the state"
             raise InputError("--load", problem, "name a recording of later inputs, or drain")

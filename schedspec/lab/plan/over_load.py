@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,18 +15,18 @@ from ...monitors import Rules
 from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.model import Policy
+from ...schedulers.pdeathsig import end_with_parent
 from ...virtual import Arrival, Settings
 from ...virtual.state import State
 from ..simulate import records
 from ..simulate.bookkeeping import LOAD
+from ..simulate.inputs import InitialState
 from ..simulate.metrics import spread
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
-from ..simulate.scene import Scene
 from .answer import JobChange, LoadFinding, OverLoad, QueueChange
-from .processes import process_pool
 
 MAX_CHANGED = 20
 _SAMPLES = 1000
@@ -55,7 +56,7 @@ def run_courses(courses: list[Course]) -> list[str]:
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
         return [_run(course) for course in courses]
-    with process_pool(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=end_with_parent) as pool:
         return list(pool.map(_run, courses))
 
 
@@ -69,7 +70,7 @@ def _run(course: Course) -> str:
     )  # fmt: skip
     outcome = run(
         course.policy,
-        Scene(),
+        InitialState(),
         course.load(course.run_times),
         header,
         settings=course.settings,
@@ -78,7 +79,7 @@ def _run(course: Course) -> str:
         until=course.until,
         begin=partial(begin, state=state, run_times=course.run_times),
         cluster=Cluster(state.scheduler_names, state.node_selector),
-        monitors=Monitors(Rules(course.policy_text)),
+        monitors=MonitoredRun(Rules(course.policy_text)),
     )
     return outcome.problem
 
@@ -153,7 +154,6 @@ class Result:
 
 
 def compare(now: Result, proposed: Result, load: str, run_times: str, problem: str) -> OverLoad:
-    """Compare the two worlds over the load."""
     names = sorted({job.queue for run in (now, proposed) for job in run.jobs.values()})
     changed = []
     for name, job in proposed.jobs.items():
@@ -188,5 +188,4 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
 
 
 def _why(job: JobRecord) -> str:
-    """Return the reason why a job waited longest."""
     return max(job.waits, key=lambda wait: wait.seconds).text if job.waits else ""

@@ -19,15 +19,8 @@ _MAX_ROWS = 200
 def write(plan: Plan, results: Mapping[str, Path], queues: Sequence[str], path: Path) -> Path:
     """Write the page.
 
-    Args:
-        plan: The plan (`answer.Plan`).
-        results: The result file of each world, `now` and `proposed`; empty without a load.
-        queues: A sentence for each queue that holds another amount.
-        path: The file to write.
-
-    Raises:
-        OSError: the file cannot be written.
-        ValueError: a result was cut off.
+    `results`: the result file of each world, `now` and `proposed`; empty without a load. `queues`: a sentence for each
+    queue that holds another amount. Raises OSError: the file cannot be written; ValueError: a result was cut off.
     """
     section = Markup()
     if results:

@@ -31,11 +31,8 @@ def run_rules(
     A policy that scenarios name counts as changed if its file in `policies/` beside the features has the text of one of
     the two policies. A scenario that names any other policy has the same verdict under both.
 
-    Args:
-        features: Files and folders.
-        policies: The policy of each side; empty if the scheduler reads none of these files.
-        schedulers: The scheduler of each side, as `--scheduler` names it; empty for our scheduler in virtual time.
-        programs: The user's folder with the scheduler's programs.
+    `policies`: the policy of each side; empty if the scheduler reads none of these files. `schedulers`: the scheduler
+    of each side, as `--scheduler` names it; empty for our scheduler in virtual time.
     """
     with tempfile.TemporaryDirectory() as folder:
         (before, problem), (after, worse) = (

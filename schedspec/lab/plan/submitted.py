@@ -27,7 +27,6 @@ from .changes import ChangeError
 
 Object = dict[str, Any]
 _KINDS = (Kind.POD, Kind.DEPLOYMENT, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind.PODGROUP)
-"""Kinds of work that can be submitted."""
 _ADMITS = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
 """A policy without `enqueue`, under which the controllers create the pods of each job."""
 _SECONDS = 10.0
@@ -37,10 +36,7 @@ _QUEUE_NAME, _CLASS = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-clas
 def add_submitted(state: State, path: Path, definitions: Path | None = None) -> list[str]:
     """Add the work of a file to a state, and return the keys of its jobs.
 
-    Args:
-        state: The cluster, which the work is added to.
-        path: The file with the work.
-        definitions: The folder of Kueue's definitions, if Kueue decides.
+    `definitions`: the folder of Kueue's definitions, if Kueue decides.
 
     Raises:
         ChangeError: the file cannot be read, or something in it is not work that can be submitted.
@@ -193,23 +189,15 @@ def _workload_of(place: str, job: Object, state: State) -> Object:
     if count < 1:
         raise ChangeError(place, f"no pod is created of {count} in parallel", "write parallelism: 1 or more")
     version = next((item["apiVersion"] for found in state.others.values() for item in found.values()), "")
-    return {
-        "apiVersion": version,
-        "kind": "Workload",
-        "metadata": {
-            "name": f"job-{meta['name']}",
-            "namespace": meta["namespace"],
-            "uid": f"submitted-{meta['name']}",
-            "creationTimestamp": state.moment,
-        },
-        "spec": {
-            "active": True,
-            "queueName": labels[_QUEUE_NAME],
-            "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
-            "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
-        },
-        "status": {},
+    head = {"name": f"job-{meta['name']}", "namespace": meta["namespace"], "uid": f"submitted-{meta['name']}"}
+    made = {
+        "active": True,
+        "queueName": labels[_QUEUE_NAME],
+        "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
+        "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
     }
+    metadata = {**head, "creationTimestamp": state.moment}
+    return {"apiVersion": version, "kind": "Workload", "metadata": metadata, "spec": made, "status": {}}
 
 
 def _priority(place: str, name: str, pod: Object, state: State) -> int:

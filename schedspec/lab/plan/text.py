@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
-from .answer import SUBMITTED, AtOnce, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
+from ..simulate.metrics import scaled
+from .answer import SUBMITTED, AtOnce, OverLoad, Plan, PlanInputs, PlannedEviction, QueueAtOnce, QueueChange, pods_of
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
@@ -35,7 +36,7 @@ def _short(line: str) -> str:
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
 
-def _head(subject: Subject) -> str:
+def _head(subject: PlanInputs) -> str:
     """Return the subject of the plan and its state; a long path is cut to its file name, so that the numbers fit."""
     before = f"plan of {subject.proposed} against {subject.now}, on "
     after = (
@@ -53,7 +54,6 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _first(lines: list[str], limit: int, what: str) -> list[str]:
-    """Return the first lines, and how many more there are."""
     hidden = len(lines) - limit + 1
     return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
 
@@ -85,7 +85,6 @@ def headline_of(plan: Plan) -> str:
 
 
 def headline(decisions: AtOnce) -> str:
-    """Return the immediate effects in one line."""
     pods = pods_of(decisions.evictions)
     parts = [
         f"{count(pods, 'pod')} {'is' if pods == 1 else 'are'} evicted",
@@ -133,7 +132,6 @@ def _eviction(one: PlannedEviction, runs: str) -> str:
 
 
 def at_once_lines(plan: Plan) -> list[str]:
-    """Return the lines of the immediate effects."""
     decisions = plan.at_once
     evicted = _sentences("-", ((one.pod, _eviction(one, plan.in_runs(one.runs))) for one in decisions.evictions), "pod")
     started = _sentences(
@@ -168,7 +166,7 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
     lines.append(
         "  "
         + ", ".join(
-            f"{label} {spans([load.now.get(key) for load in loads], [load.proposed.get(key) for load in loads], unit)}"
+            f"{label} {_spans_of(loads, key, unit)}"
             for label, key, unit in (
                 ("wait p95", "wait_p95", "s"),
                 ("evicted pods", "evicted_pods", ""),
@@ -178,13 +176,12 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
         )
     )
     rows = []
-    for number, queue in enumerate(loads[-1].queues):
-        sides = [load.queues[number] for load in loads if len(load.queues) > number]
+    for queue, sides in _queues_of(loads):
         for label, key in (("wait p95", "wait_p95"), ("time below its guarantee", "below_guarantee_seconds")):
             now, new = [side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides]
             if now != new:
                 gap = max(abs((b or 0.0) - (a or 0.0)) for a, b in zip(now, new, strict=True))
-                rows.append((gap, f"~ {queue.queue}: {label} {spans(now, new, 's')}"))
+                rows.append((gap, f"~ {queue}: {label} {spans(now, new, 's')}"))
     rows.sort(key=lambda row: -row[0])
     lines += _indented(_first([text for _, text in rows], _WAITS, "queues"))
     worst = loads[-1]
@@ -201,6 +198,16 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
         one = worst.changed[0]
         lines.append(f"  most changed: {one.job} waits {shown(one.now, 's')} → {shown(one.proposed, 's')}. {one.why}")
     return lines
+
+
+def _queues_of(loads: list[OverLoad]) -> Iterator[tuple[str, list[QueueChange]]]:
+    """Yield each queue with its changes, one for each assumption about run times."""
+    for number, queue in enumerate(loads[-1].queues):
+        yield queue.queue, [load.queues[number] for load in loads if len(load.queues) > number]
+
+
+def _spans_of(sides: Sequence[OverLoad | QueueChange], key: str, unit: str) -> str:
+    return spans([side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides], unit)
 
 
 def spans(now: list[float | None], proposed: list[float | None], unit: str) -> str:
@@ -221,14 +228,11 @@ def _range(values: Iterable[float | None], unit: str, sign: str = "") -> str:
 
 
 def shown(value: float | None, unit: str, sign: str = "") -> str:
-    """Format a value; times with the unit that suits them."""
     if value is None:
         return "for ever"
     if unit == "s":
-        for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
-            if abs(value) >= 2 * length:
-                return f"{value / length:{sign}.1f} {name}"
-        return f"{value:{sign}.0f} s"
+        amount, name = scaled(value)
+        return f"{amount:{sign}.0f} s" if name == "s" else f"{amount:{sign}.1f} {name}"
     return f"{value:{sign}g}" if value == int(value) else f"{value:{sign}.1f}"
 
 
@@ -296,13 +300,9 @@ def _over_load(plan: Plan) -> list[str]:
         return []
     loads = plan.over_load
     rows: list[tuple[str, ...]] = []
-    for number, queue in enumerate(loads[-1].queues):
-        sides = [load.queues[number] for load in loads if len(load.queues) > number]
-        cells = [
-            spans([side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides], unit)
-            for key, unit in (("wait_p95", "s"), ("evicted_pods", ""), ("lost_card_hours", ""))
-        ]
-        rows.append((queue.queue, *cells))
+    for queue, sides in _queues_of(loads):
+        metrics = (("wait_p95", "s"), ("evicted_pods", ""), ("lost_card_hours", ""))
+        rows.append((queue, *(_spans_of(sides, key, unit) for key, unit in metrics)))
     lines = ["", f"Over the load ({_safe(loads[0].load)}):"]
     lines += _table(("queue", "wait p95", "evicted pods", "lost card-hours"), rows)
     changed: list[tuple[str, ...]] = [

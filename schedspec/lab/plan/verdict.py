@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .answer import OverLoad, Plan, pods_of
+from .answer import Plan, pods_of
 from .changes import ChangeError
 
 _CONDITION = re.compile(
@@ -51,13 +51,6 @@ def _of_all(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
     return lambda plan: [(load.now.get(name) or 0.0, load.proposed.get(name) or 0.0) for load in plan.over_load]
 
 
-def _starved(plan: Plan) -> list[tuple[float, float]]:
-    def of(load: OverLoad) -> float:
-        return float(len(load.starved))
-
-    return [(0.0, of(load)) for load in plan.over_load]
-
-
 _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     "evictions": lambda plan: [(0.0, float(pods_of(run.evictions))) for run in plan.runs],
     "refused": lambda plan: [(0.0, float(len(run.refused))) for run in plan.runs],
@@ -68,7 +61,7 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     "lost-card-hours": _of_all("lost_card_hours"),
     "below-guarantee": _of_each("below_guarantee_seconds"),
     "below-deserved": _of_each("below_deserved_seconds"),
-    "starvation": _starved,
+    "starvation": lambda plan: [(0.0, float(len(load.starved))) for load in plan.over_load],
     "flips": lambda plan: [
         (0.0, float(len(rules.flips) + bool(rules.problem))) for rules in (plan.rules,) if rules is not None
     ],
@@ -78,7 +71,6 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     ],
 }
 _IN_RUNS = ("evictions", "refused")
-"""Metrics that each run has."""
 _AT_ONCE = ("evictions", "refused", "monitor")
 """Metrics that need neither a load nor features."""
 

@@ -19,10 +19,11 @@ from ...monitors.reading import key_of, read
 from ...observe import view
 from ...observe.history import Object, Version
 from ...report import course
-from ...report.objects import Queues
+from ...report.objects import QueueIndex
 from ...scheduler.inputs import Gap
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
+from ...scheduler.reasons.text import count
 from ...schedulers import Adapter
 
 NEXT = 60.0
@@ -36,8 +37,6 @@ _LONGEST_CHAIN = 5
 
 
 class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One eviction."""
-
     at: float
     time: str
     pod: str
@@ -53,10 +52,9 @@ class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
     preemptor_job: str = ""
     preemptor_queue: str = ""
     is_inferred: bool = False
-    """Whether the scheduler did not name the preemptor."""
 
 
-class Evictions:
+class EvictionLog:
     """Follows a ledger, and passes on every eviction once its preemptor is known, or cannot be."""
 
     def __init__(self, found: Callable[[Eviction], None]) -> None:
@@ -70,11 +68,10 @@ class Evictions:
         self.begin(Ledger(Rules("")), {})
 
     def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
-        """Follow another ledger, which has the live objects."""
-        self._ledger, self._queues, self._done = ledger, Queues(()), 0
+        self._ledger, self._queues, self._done = ledger, QueueIndex(()), 0
         for ref, obj in live.items():
             self._queues.see(ref, obj)
-        self._acts = course.Acts(ledger, ledger.rules)
+        self._acts = course.ActMonitor(ledger, ledger.rules)
         ledger.attach(self._acts)
 
     def note(self, version: Version) -> None:
@@ -105,7 +102,6 @@ class Evictions:
         self._named = {uid: named for uid, named in self._named.items() if named[0] >= at - 2 * NEXT}
 
     def end(self) -> None:
-        """Pass on what is left at the end, or before a gap."""
         self._pass_on(float("inf"))
 
     def _pass_on(self, until: float) -> None:
@@ -175,12 +171,11 @@ class EvictionReader:
     """Reads versions, and passes on every eviction."""
 
     def __init__(self, found: Callable[[Eviction], None]) -> None:
-        self._evictions = Evictions(found)
+        self._evictions = EvictionLog(found)
         self._ledger = Ledger(Rules(""))
         self.gaps: list[Gap] = []
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
-        """Begin a new ledger with the objects that live at a time."""
         del adapter
         self._evictions.end()
         if gap is not None:
@@ -189,17 +184,14 @@ class EvictionReader:
         self._evictions.begin(self._ledger, live)
 
     def read(self, version: Version) -> None:
-        """Read the next version."""
         self._evictions.note(version)
         if version.ref.kind != Kind.EVENT:
             read(self._ledger, version)
 
     def pass_time(self, at: float) -> None:
-        """Pass on the evictions that are old enough."""
         self._evictions.pass_time(at)
 
     def end(self) -> None:
-        """Pass on what is left at the end."""
         self._evictions.end()
 
 
@@ -251,13 +243,11 @@ def between(evictions: Sequence[Eviction], since: float, until: float) -> list[s
         who = f"{first.preemptor_job}{_of(first.preemptor_queue)}" if preemptor else "an unknown preemptor"
         inferred = ", inferred" if preemptor and all(one.is_inferred for one in found) else ""
         back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
-        also = f"; in return, {_pods(back)} the other way round" if back else ""
-        lines.append(f"{first.time} {_pods(len(found))} of {first.job}{_of(first.queue)} for {who}{inferred}{also}")
+        also = f"; in return, {count(back, 'pod')} the other way round" if back else ""
+        lines.append(
+            f"{first.time} {count(len(found), 'pod')} of {first.job}{_of(first.queue)} for {who}{inferred}{also}"
+        )
     return [*map(one_line, lines)]
-
-
-def _pods(number: int) -> str:
-    return f"{number} pod{'s' * (number != 1)}"
 
 
 def _of(queue: str) -> str:
@@ -266,7 +256,7 @@ def _of(queue: str) -> str:
 
 def _sentence(last: Eviction, beside: int) -> str:
     where = f" on {last.node}" if last.node else ""
-    together = f", together with {_pods(beside)}" if beside else ""
+    together = f", together with {count(beside, 'pod')}" if beside else ""
     said = f' The scheduler said: "{last.message}".' if last.message else " The scheduler published no reason."
     if not last.preemptor:
         return (
@@ -301,6 +291,5 @@ def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:
 def _pair(victim: str, preemptor: str, evictions: Sequence[Eviction]) -> str:
     lost = sum(one.job == victim and one.preemptor_job == preemptor for one in evictions)
     won = sum(one.job == preemptor and one.preemptor_job == victim for one in evictions)
-    return (
-        f"In this recording, {victim} lost {_pods(lost)} to {preemptor}, and {preemptor} lost {_pods(won)} to {victim}."
-    )
+    lost_pods, won_pods = (count(number, "pod") for number in (lost, won))
+    return f"In this recording, {victim} lost {lost_pods} to {preemptor}, and {preemptor} lost {won_pods} to {victim}."

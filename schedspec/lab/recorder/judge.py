@@ -22,7 +22,7 @@ from ...scheduler.inputs import Gap
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import seconds, timestamp
 from ...schedulers import Adapter
-from .evictions import Eviction, Evictions, begun_ledger
+from .evictions import Eviction, EvictionLog, begun_ledger
 
 SETTLED = 60.0
 """Seconds after which an act counts as over, although the monitor that watches it has not seen its end."""
@@ -37,7 +37,6 @@ HOPELESS = "hopeless-wait"
 WAITED = 120.0
 """Seconds for which a pod waits before a request that no node meets is a finding: a node may be on its way."""
 _EVERY = 15.0
-"""Seconds between two looks at the waiting pods."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,7 +54,6 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     action: str = ""
     reason: str = ""
-    """The scheduler's own words."""
 
     @property
     def line(self) -> str:
@@ -78,15 +76,14 @@ class Judge:
     ) -> None:
         self._found, self._off, self._since = found, off, since
         self._ledger = Ledger(Rules(""))
-        self._waits, self._pairs = _Waits(), _Pairs()
-        self._evictions = Evictions(self._on_eviction)
+        self._waits, self._pairs = _Waits(), _PingPongMonitor()
+        self._evictions = EvictionLog(self._on_eviction)
         self.adapter: Adapter | None = None
         self.policy = ""
         self.versions = 0
         self.gaps: list[Gap] = []
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
-        """Begin a new ledger with the objects that live at a time."""
         self.end(gap.since if gap is not None else at)
         if gap is not None:
             self.gaps.append(gap)
@@ -95,7 +92,6 @@ class Judge:
         self._evictions.begin(self._ledger, live)
 
     def read(self, version: Version) -> None:
-        """Judge the next version."""
         self._evictions.note(version)
         if version.ref.kind != Kind.EVENT:
             self.versions += version.at >= self._since
@@ -135,22 +131,11 @@ class Judge:
             return
         job = self._ledger.jobs.get(found.job)
         queue, moment = job.queue if job is not None else "", timestamp(found.time)
-        self._found(
-            Finding(
-                round(found.time, 3),
-                moment,
-                found.monitor,
-                about,
-                found.text,
-                found.job,
-                queue,
-                found.action,
-                found.reason,
-            )
-        )
+        act = found.job, queue, found.action, found.reason
+        self._found(Finding(round(found.time, 3), moment, found.monitor, about, found.text, *act))
 
 
-class _Pairs:
+class _PingPongMonitor:
     """Pairs of jobs of which each was evicted for the other. The last evictions of each pair are kept."""
 
     def __init__(self) -> None:

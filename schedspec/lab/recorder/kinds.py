@@ -54,7 +54,7 @@ class Event(Object):
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedKind:
     """A kind that is recorded, and where its objects are read."""
 
     resource: Resource[Any]
@@ -82,7 +82,7 @@ def _any(item: Any, size: int) -> Any:
     return check_size(_described(item), size)
 
 
-def _served(item: kueue.Served, size: int) -> kueue.Served:
+def _served(item: kueue.ServedObject, size: int) -> kueue.ServedObject:
     item.spec = kueue.without_secrets(item.spec)
     item.data = None
     return check_size(_described(item), size)  # type: ignore[no-any-return]
@@ -103,13 +103,13 @@ def _is_read(key: str) -> bool:
     return domain in _READ_DOMAINS or name in _READ_NAMES
 
 
-def _served_kind(group: str, versions: tuple[str, ...], plural: str, kind: str, *, namespaced: bool) -> Followed:
-    resource = Resource(group, versions[0], plural, kind, kueue.Served, namespaced, optional=True, trim=_served)
-    return Followed(resource, versions if len(versions) > 1 else (), is_noted=True)
+def _served_kind(group: str, versions: tuple[str, ...], plural: str, kind: str, *, namespaced: bool) -> FollowedKind:
+    resource = Resource(group, versions[0], plural, kind, kueue.ServedObject, namespaced, optional=True, trim=_served)
+    return FollowedKind(resource, versions if len(versions) > 1 else (), is_noted=True)
 
 
-FOLLOWED: tuple[Followed, ...] = (
-    *(Followed(replace(each, optional=True, trim=_pod if each is PODS else _any)) for each in WATCHED),
+FOLLOWED: tuple[FollowedKind, ...] = (
+    *(FollowedKind(replace(each, optional=True, trim=_pod if each is PODS else _any)) for each in WATCHED),
     *(
         _served_kind(kueue.GROUP, kueue.VERSIONS, plural, kind, namespaced=namespaced)
         for kind, (plural, namespaced) in kueue.PLURALS.items()
@@ -117,13 +117,12 @@ FOLLOWED: tuple[Followed, ...] = (
     _served_kind("scheduling.k8s.io", ("v1beta1", "v1alpha2"), "podgroups", "PodGroup", namespaced=True),
     _served_kind(_KAI, ("v2",), "queues", "Queue", namespaced=False),
     _served_kind(_KAI, ("v2alpha2",), "podgroups", "PodGroup", namespaced=True),
-    Followed(Resource("", "v1", "events", "Event", Event, optional=True, trim=_any), is_noted=True),
-    *(Followed(replace(CONFIGS, optional=True), namespace=space, name=name) for space, name in POLICIES),
-    Followed(
-        Resource("", "v1", "configmaps", "ConfigMap", kueue.Served, optional=True),
+    FollowedKind(Resource("", "v1", "events", "Event", Event, optional=True, trim=_any), is_noted=True),
+    *(FollowedKind(replace(CONFIGS, optional=True), namespace=space, name=name) for space, name in POLICIES),
+    FollowedKind(
+        Resource("", "v1", "configmaps", "ConfigMap", kueue.ServedObject, optional=True),
         is_noted=True,
         namespace=kueue.CONFIG_NAMESPACE,
         name=kueue.CONFIG_NAME,
     ),
 )
-"""Every kind that decides or explains."""

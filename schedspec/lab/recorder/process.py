@@ -33,8 +33,6 @@ _HUNG = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """The user's settings of a recording."""
-
     out: Path
     keep: float
     """Seconds."""
@@ -58,7 +56,6 @@ class SteadyClock:
         self._at, self._since = wall(), steady()
 
     def __call__(self) -> float:
-        """Return the time."""
         now = self._steady()
         self._at, self._since = max(self._wall(), self._at + now - self._since), now
         return self._at
@@ -74,7 +71,6 @@ class Tally:
         self._reader = VersionReader(self.judge, options.adapter, named)
 
     def read(self, at: float, given: Input) -> None:
-        """Judge an input that was recorded."""
         self._reader.read(at, given)
 
     def _count(self, finding: Finding) -> None:
@@ -92,11 +88,9 @@ class RecorderMetrics(Collector):
         self._registry.register(self)
 
     def render(self) -> bytes:
-        """Return the text of a scrape."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of one scrape."""
         for name, help_, number in (
             ("versions", "Versions that were recorded", self._recorder.versions),
             ("gaps", "Gaps of single kinds that were recorded", self._recorder.gaps),
@@ -116,8 +110,6 @@ class RecorderMetrics(Collector):
 
 
 def endpoints(recorder: Recorder, writer: VersionWriter, metrics: RecorderMetrics) -> Mapping[str, Endpoint]:
-    """Return the endpoints by path."""
-
     def healthz() -> tuple[int, str, bytes]:
         late = time.time() - writer.at
         hangs = recorder.begun.is_set() and late > _HUNG

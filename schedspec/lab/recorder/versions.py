@@ -33,7 +33,6 @@ _KINDS = {
     SERVED[kind].kind: kind
     for kind in (Kind.POD, Kind.NODE, Kind.QUEUE, Kind.PODGROUP, Kind.PRIORITYCLASS, Kind.HYPERNODE)
 }
-"""Kind of a scheduler's state → its kind in histories."""
 _LEDGER = ("pods", "nodes", "queues", "podgroups", "workloads")
 """Plurals of the kinds without whose versions nothing can be concluded."""
 
@@ -55,7 +54,6 @@ class VersionReader:
     """Reads inputs, and passes versions to a listener.
 
     Args:
-        listener: Reads the versions.
         adapter: The scheduler of the cluster; None: the one whose objects the recording has.
         policy: The policy in force; None: that of the recording.
     """
@@ -64,7 +62,7 @@ class VersionReader:
         self._listener, self._named, self._named_policy = listener, adapter, policy
         self._adapter: Adapter = adapter or Own()
         self._policy = policy or ""
-        self._sink = _Sink(self._arrived)
+        self._sink = _PassingHistory(self._arrived)
         self._writer = self._new_writer()
         self._checkpoint: dict[Kind, list[Object]] | None = None
         self._waiting: list[tuple[int, int, Version]] = []
@@ -74,13 +72,11 @@ class VersionReader:
         self._at = 0.0
 
     def read_all(self, inputs: Iterable[tuple[float, Input]]) -> None:
-        """Read a whole recording."""
         for at, given in inputs:
             self.read(at, given)
         self.close()
 
     def read(self, at: float, given: Input) -> None:
-        """Read the next input."""
         self._at = self._sink.moment = at
         if self._gap is not None and self._checkpoint is None and at > self._quiet_until:
             self._restart()
@@ -193,7 +189,7 @@ class VersionReader:
             self._listener.read(heapq.heappop(self._waiting)[2])
 
 
-class _Sink(History):
+class _PassingHistory(History):
     """Passes versions on instead of keeping them. Their clock is that of the recording."""
 
     def __init__(self, arrived: Callable[[Version], None]) -> None:
@@ -201,7 +197,6 @@ class _Sink(History):
         self.moment, self._number, self._pass_on = 0.0, 0, arrived
 
     def record(self, ref: Ref, change: Change, obj: Object) -> None:
-        """Pass a version on."""
         self._number += 1
         self._pass_on(Version(self._number, self.moment, self.moment, change, ref, obj))
 

@@ -22,11 +22,11 @@ from typing import Any
 import msgspec
 
 from ...scheduler.inputs import Gap, Input, Noted, ObjectGone, ObjectSeen, Passed, PolicyLoaded, Started, Taken, Unnoted
-from ...scheduler.kube import Absent, Change, Client, KubeError, Malformed, NotFound, Present, Reflector
+from ...scheduler.kube import Absent, Change, Client, KubeError, NotFound, Present, Reflector
 from ...scheduler.recording.segments import VERSION
 from ...virtual.state.dump import ConfigMap, policy_of
 from ...virtual.state.kueue import as_served
-from .kinds import FOLLOWED, Event, Followed
+from .kinds import FOLLOWED, Event, FollowedKind
 from .writer import VersionWriter
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ Sink = Callable[[float, Input], None]
 class Feed:
     """One kind, and the signs of life of its watch."""
 
-    followed: Followed
+    followed: FollowedKind
     reflector: Reflector[Any] | None = None
     objects: dict[str, Input] = field(default_factory=dict)
     """The inputs that tell the present objects, by key."""
@@ -83,11 +83,8 @@ class Recorder:
 
     Args:
         client: A client that only reads.
-        writer: The recording.
-        clock: Returns seconds since 1970.
         redacted: Returns an input with replaced names, or None.
         policy: The policy, if no ConfigMap of the cluster has it.
-        sink: Receives every input, with its time.
     """
 
     def __init__(
@@ -111,14 +108,9 @@ class Recorder:
         self.versions = self.gaps = self.unreadable = 0
         """Numbers of versions, gaps and unreadable objects so far."""
         self.begun = asyncio.Event()
-        """Set after the first checkpoint."""
 
     async def run(self) -> None:
-        """Record until cancelled.
-
-        Raises:
-            FolderError: a state of the cluster does not fit into the recording.
-        """
+        """Record until cancelled. Raises FolderError: a state of the cluster does not fit into the recording."""
         async with asyncio.TaskGroup() as group:
             for feed in self._feeds:
                 group.create_task(self._follow(feed), name=feed.id)
@@ -164,12 +156,12 @@ class Recorder:
             path = f"/apis/{followed.resource.group}/{version}"
             try:
                 answer = await self._client.http.request("GET", path)
-                kinds = msgspec.json.decode(answer.body, type=_Kinds)
+                kinds = msgspec.json.decode(answer.body, type=dict[str, Any]).get("resources", ())
             except NotFound:
                 continue
             except (KubeError, msgspec.DecodeError):
                 return ""
-            if any(each.name == followed.resource.plural for each in kinds.resources):
+            if any(each["name"] == followed.resource.plural for each in kinds):
                 return version
         feed.is_sought = True
         return ""
@@ -192,11 +184,15 @@ class Recorder:
                     self._final(feed, api_version, change.last)
                 self._absent(feed, api_version, change)
             case _:
-                self._on_unreadable(feed, change.malformed)
+                self.unreadable += 1  # the last readable version stays
+                log.warning("%s %s is left out: %s", feed.id, change.malformed.metadata.key, change.malformed.error)
 
     def _present(self, feed: Feed, api_version: str, item: Any) -> None:
         if isinstance(item, ConfigMap):
-            self._use_policy(policy_of(item))
+            policy = policy_of(item)
+            if policy is not None and not self._is_policy_named:
+                self._policy = self._redacted(policy)
+                self._write(self._policy)
             return
         given = self._redacted(self._input(feed, api_version, item))
         if isinstance(item, Event):  # a checkpoint tells states; what it told remains in the segments before
@@ -224,16 +220,6 @@ class Recorder:
             is_noted = feed.followed.is_noted
             told = Unnoted(api_version, kind, gone.key, gone.uid) if is_noted else ObjectGone(kind, gone.key, gone.uid)
             self._write(self._redacted(told))
-
-    def _on_unreadable(self, feed: Feed, malformed: Malformed) -> None:
-        """Count an object that cannot be read; its last readable version stays."""
-        self.unreadable += 1
-        log.warning("%s %s is left out: %s", feed.id, malformed.metadata.key, malformed.error)
-
-    def _use_policy(self, policy: PolicyLoaded | None) -> None:
-        if policy is not None and not self._is_policy_named:
-            self._policy = self._redacted(policy)
-            self._write(self._policy)
 
     @staticmethod
     def _input(feed: Feed, api_version: str, item: Any) -> Input:
@@ -312,7 +298,6 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------------------ gaps
 
     def _notice(self) -> None:
-        """Look for gaps of all kinds."""
         now = self._clock()
         for feed in self._feeds if self._has_begun else ():
             self._notice_of(feed, now)
@@ -333,11 +318,3 @@ class Recorder:
             self._write(Gap(feed.id, round(feed.heard, 3), round(now, 3), why, is_new_list))
         feed.trouble = ""
         feed.heard, feed.lists, feed.events = now, reflector.lists, reflector.events
-
-
-class _Kind(msgspec.Struct):
-    name: str = ""
-
-
-class _Kinds(msgspec.Struct):
-    resources: list[_Kind] = []

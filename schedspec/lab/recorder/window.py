@@ -29,12 +29,8 @@ class TooLongError(HarnessError):
     """A span of time with more versions than a page can show."""
 
 
-class Window:
-    """Keeps the versions between two times; first, as `was`, what lived when the span began.
-
-    Raises:
-        TooLongError: there are more than `MOST` versions.
-    """
+class WindowReader:
+    """Keeps the versions between two times; first, as `was`, what lived when the span began. Raises TooLongError."""
 
     def __init__(self, since: float, until: float) -> None:
         self._since, self._until = since, until
@@ -92,13 +88,8 @@ class Window:
 
 
 def record_of(folder: Path, since: float, until: float) -> ScenarioRecord:
-    """Return the record of a span of a recording.
-
-    Raises:
-        StateError: the recording cannot be read.
-        TooLongError: the span is too long for a page.
-    """
-    window, found = Window(since, until), list[Finding]()
+    """Return the record of a span of a recording. Raises StateError or TooLongError."""
+    window, found = WindowReader(since, until), list[Finding]()
     VersionReader(window).read_all(inputs_over_time(folder, since, until))
     judge = Judge(found.append, since=since)
     VersionReader(judge).read_all(inputs_over_time(folder, since - _BEFORE, until + SETTLED))

@@ -99,7 +99,9 @@ class VersionWriter:
         self._file.flush(zlib.Z_SYNC_FLUSH)
         self._first = self._raw.tell()
         if self._first > self._most // 2:
-            self._abandon()
+            self._end(None)
+            self._path.unlink()
+            del self._closed[self._path]
             least = 4 * int(self._first)
             raise FolderError(
                 f"{self.folder}: one state of this cluster takes {int(self._first):,} of {self._most:,} bytes\n"
@@ -163,11 +165,6 @@ class VersionWriter:
         finally:
             raw.close()
             self._closed[self._path] = self._path.stat().st_size
-
-    def _abandon(self) -> None:
-        self._end(None)
-        self._path.unlink()
-        del self._closed[self._path]
 
     def _bound(self) -> None:
         """Delete the oldest segments until both bounds hold."""

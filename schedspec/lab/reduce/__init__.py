@@ -1,7 +1,7 @@
 """Reduce an incident in a cluster's state to the smallest case that shows the same incident.
 
 1. `case` describes a small world as typed data, `play` runs it in virtual time, `signature` identifies an incident.
-2. `of_state` makes a case from a state; `shrink` and `simplify` reduce it; `as_steps` replaces running work by steps.
+2. `of_state` makes a case from a state; `shrink` and `simplify` reduce it.
 3. `reduce` combines these parts.
 4. `of_recording` and `of_record` read incidents from recordings and records; `feature` and `written` write cases in
    the sentences of features; `confirm` runs what was written in the simulated cluster, `live` each candidate
@@ -9,7 +9,7 @@
 """
 
 from .case import Case
+from .feature import thens_of
 from .of_recording import is_recording
 from .play import NOT_PLAYED, PAUSE, play
 from .reduce import IncidentError, Reduced, ReductionInput, reduce_case, reduce_incident, reduce_state
-from .thens import thens_of

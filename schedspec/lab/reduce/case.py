@@ -5,8 +5,9 @@ The one rule: a case holds only what sentences of features can express.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ...monitors.rules import lineage
 
@@ -32,9 +33,7 @@ class CaseNode:
     name: str
     has: Amounts
     card: str = ""
-    """The model of its GPUs."""
     rack: str = ""
-    """The rack of the node; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,6 @@ class CaseQueue:
 
 @dataclass(frozen=True, slots=True)
 class CasePriorityClass:
-    """A priority class."""
-
     name: str
     value: int
 
@@ -81,7 +78,6 @@ class Work:
     is_service: bool = False
     """Whether it is a service, whose minimum is one pod."""
     card: str = ""
-    """The model of the GPUs that it requests."""
     rack: str = ""
     """Whether one rack for all of its pods is `required` or `preferred`; empty if neither is."""
 
@@ -99,49 +95,43 @@ REQUIRED, PREFERRED = "required", "preferred"
 
 
 @dataclass(frozen=True, slots=True)
-class Submit:
-    """Work is submitted."""
-
+class SubmitStep:
     work: tuple[Work, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
-    """Nodes join the cluster."""
-
+class JoinStep:
     nodes: tuple[CaseNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveStep:
     """A node is removed together with its pods."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """The values of a queue change."""
-
+class ChangeStep:
     queue: CaseQueue
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseStep:
     """A queue is closed: its pods keep running, and no more pods are placed."""
 
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class CompleteStep:
     """A job completes: all of its pods end and are not created again."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class FailStep:
     """A pod of a job fails if it runs; it is not created again."""
 
     job: str
@@ -154,7 +144,7 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseStep:
     """Another policy comes into force."""
 
     name: str
@@ -162,7 +152,7 @@ class Use:
     text: str
 
 
-Step = Submit | Join | Leave | Change | Close | Complete | Fail | Use
+Step = SubmitStep | JoinStep | LeaveStep | ChangeStep | CloseStep | CompleteStep | FailStep | UseStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +160,10 @@ class Case:
     """A cluster and the steps that happen in it. The cluster settles before each step."""
 
     policy: str
-    """The text of the policy file."""
     nodes: tuple[CaseNode, ...] = ()
     queues: tuple[CaseQueue, ...] = ()
     classes: tuple[CasePriorityClass, ...] = ()
     work: tuple[Work, ...] = ()
-    """The work that exists when the case begins."""
     steps: tuple[Step, ...] = ()
     subject: str = ""
     """The job that the incident is about."""
@@ -185,32 +173,29 @@ class Case:
     @property
     def policies(self) -> tuple[str, ...]:
         """The texts of all policies, in the order in which they come into force."""
-        return (self.policy, *(step.text for step in self.steps if isinstance(step, Use)))
+        return (self.policy, *(step.text for step in self.steps if isinstance(step, UseStep)))
 
     @property
     def jobs(self) -> tuple[Work, ...]:
         """All work, whenever it is submitted."""
-        return self.work + tuple(job for step in self.steps if isinstance(step, Submit) for job in step.work)
+        return self.work + tuple(job for step in self.steps if isinstance(step, SubmitStep) for job in step.work)
 
     @property
     def all_nodes(self) -> tuple[CaseNode, ...]:
         """All nodes, whenever they join."""
-        return self.nodes + tuple(node for step in self.steps if isinstance(step, Join) for node in step.nodes)
+        return self.nodes + tuple(node for step in self.steps if isinstance(step, JoinStep) for node in step.nodes)
 
     @property
     def priorities(self) -> dict[str, int]:
-        """The values of the priority classes, by name."""
         return {priority_class.name: priority_class.value for priority_class in self.classes}
 
     @property
     def completed(self) -> set[str]:
-        """The names of the jobs that complete in a step."""
-        return {step.job for step in self.steps if isinstance(step, Complete)}
+        return {step.job for step in self.steps if isinstance(step, CompleteStep)}
 
     @property
     def failed(self) -> set[str]:
-        """The names of the jobs of which a pod fails in a step."""
-        return {step.job for step in self.steps if isinstance(step, Fail)}
+        return {step.job for step in self.steps if isinstance(step, FailStep)}
 
     @property
     def size(self) -> int:
@@ -225,7 +210,7 @@ def missing_models(case: Case) -> set[str]:
 
 
 def _all_queues(case: Case) -> Iterable[CaseQueue]:
-    return (*case.queues, *(step.queue for step in case.steps if isinstance(step, Change)))
+    return (*case.queues, *(step.queue for step in case.steps if isinstance(step, ChangeStep)))
 
 
 def ancestors(case: Case, queue: str) -> set[str]:
@@ -234,36 +219,38 @@ def ancestors(case: Case, queue: str) -> set[str]:
     return set(lineage(queue, lambda name: parents.get(name, "")))
 
 
+_Part = TypeVar("_Part", Work, CaseNode, CaseQueue)
+
+
+def _mapped(items: tuple[_Part, ...], by_name: Mapping[str, _Part | None]) -> tuple[_Part, ...]:
+    found = (by_name.get(item.name, item) for item in items)
+    return tuple(item for item in found if item is not None)
+
+
 def map_work(case: Case, work: dict[str, Work | None]) -> Case:
     """Replace work by name; None removes it. Empty steps are removed."""
-
-    def mapped(items: tuple[Work, ...]) -> tuple[Work, ...]:
-        found = (work.get(job.name, job) for job in items)
-        return tuple(job for job in found if job is not None)
-
     removed = {name for name, replacement in work.items() if replacement is None}
-    steps = (replace(step, work=mapped(step.work)) if isinstance(step, Submit) else step for step in case.steps)
+    steps = (
+        replace(step, work=_mapped(step.work, work)) if isinstance(step, SubmitStep) else step for step in case.steps
+    )
     return replace(
         case,
-        work=mapped(case.work),
+        work=_mapped(case.work, work),
         steps=tuple(
             step
             for step in steps
-            if not (isinstance(step, Submit) and not step.work)
-            and not (isinstance(step, Complete | Fail) and step.job in removed)
+            if not (isinstance(step, SubmitStep) and not step.work)
+            and not (isinstance(step, CompleteStep | FailStep) and step.job in removed)
         ),
     )
 
 
 def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
     """Replace nodes by name; None removes a node, and the pods that run on it."""
-
-    def mapped(items: tuple[CaseNode, ...]) -> tuple[CaseNode, ...]:
-        found = (nodes.get(node.name, node) for node in items)
-        return tuple(node for node in found if node is not None)
-
     removed = {name for name, replacement in nodes.items() if replacement is None}
-    steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, Join) else step for step in case.steps)
+    steps = (
+        replace(step, nodes=_mapped(step.nodes, nodes)) if isinstance(step, JoinStep) else step for step in case.steps
+    )
     shrunk: dict[str, Work | None] = {}
     for work in case.work if removed else ():
         if lost := removed.intersection(work.nodes):
@@ -272,12 +259,12 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
             shrunk[work.name] = replace(work, nodes=kept, pods=pods, minimum=min(work.minimum, pods)) if pods else None
     changed = replace(
         case,
-        nodes=mapped(case.nodes),
+        nodes=_mapped(case.nodes, nodes),
         steps=tuple(
             step
             for step in steps
-            if not (isinstance(step, Join) and not step.nodes)
-            and not (isinstance(step, Leave) and step.node in removed)
+            if not (isinstance(step, JoinStep) and not step.nodes)
+            and not (isinstance(step, LeaveStep) and step.node in removed)
         ),
     )
     return map_work(changed, shrunk)
@@ -285,12 +272,11 @@ def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
 
 def map_queues(case: Case, queues: dict[str, CaseQueue | None]) -> Case:
     """Replace queues by name; None removes a queue and its later changes, but not its work."""
-    found = (queues.get(queue.name, queue) for queue in case.queues)
     removed = {name for name, replacement in queues.items() if replacement is None}
     kept = tuple(
         step
         for step in case.steps
-        if not (isinstance(step, Change) and step.queue.name in removed)
-        and not (isinstance(step, Close) and step.queue in removed)
+        if not (isinstance(step, ChangeStep) and step.queue.name in removed)
+        and not (isinstance(step, CloseStep) and step.queue in removed)
     )
-    return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)
+    return replace(case, queues=_mapped(case.queues, queues), steps=kept)

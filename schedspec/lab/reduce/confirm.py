@@ -40,7 +40,6 @@ class Site:
 
     @property
     def where(self) -> str:
-        """The site in words."""
         return f"on {self.cluster} with {self.scheduler}" if self.scheduler != OWN else f"in the {self.cluster} cluster"
 
     @property
@@ -56,21 +55,16 @@ class Site:
 
 
 @dataclass(slots=True)
-class Ran:
-    """One run of features."""
-
+class FeatureRun:
     problem: str
-    """Why not all features passed; empty if all passed."""
     records: list[ScenarioRecord] = field(default_factory=list)
-    """The records of the scenarios that ran."""
     results: list[results.Result] = field(default_factory=list)
 
     def finds(self, monitor: str) -> bool:
-        """Whether a monitor finds something in a scenario."""
         return any(finding.monitor == monitor for record in self.records for finding in record.findings)
 
 
-def run(features: Sequence[Path], site: Site = Site()) -> Ran:
+def run(features: Sequence[Path], site: Site = Site()) -> FeatureRun:
     """Run features once in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         options = [*site.options(), "--out", folder, "-q", "-p", "no:cacheprovider"]
@@ -89,14 +83,16 @@ def run(features: Sequence[Path], site: Site = Site()) -> Ran:
             found = results.read(Path(folder) / results.FILE).results
             seen = list(records.read_all([Path(folder)]))
         except subprocess.TimeoutExpired:
-            return Ran(f"the run did not end within {_TIMEOUT_SECONDS * len(features):g} s")
+            return FeatureRun(f"the run did not end within {_TIMEOUT_SECONDS * len(features):g} s")
         except HarnessError:
-            return Ran("\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output")
+            return FeatureRun(
+                "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
+            )
     failed = [result for result in found if result.verdict != "passed"]
     if failed or not found:
         why = "\n".join(result.why for result in failed if result.why)
-        return Ran(why or ran.stdout.strip()[-800:] or "no scenario ran", seen, found)
-    return Ran("", seen, found)
+        return FeatureRun(why or ran.stdout.strip()[-800:] or "no scenario ran", seen, found)
+    return FeatureRun("", seen, found)
 
 
 def shows(site: Site, once: Callable[[], bool]) -> bool:
@@ -121,10 +117,7 @@ def problem_of(feature: Path, site: Site = Site()) -> str:
 def unbroken(feature: Path, monitor: str, site: Site = Site()) -> str:
     """Return why a feature shows no fault; empty if it shows one.
 
-    Args:
-        feature: The file.
-        monitor: The monitor that has to find something; empty if any failure will do.
-        site: Where the feature runs.
+    `monitor`: the monitor that has to find something; empty if any failure will do.
     """
     problems: list[str] = []
 

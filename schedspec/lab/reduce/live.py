@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...observe.view import count
-from . import thens, written
+from . import feature, written
 from .case import Case
-from .confirm import Ran, Site, run, shows
+from .confirm import FeatureRun, Site, run, shows
 from .feature import Text, write_feature
 from .play import NOT_PLAYED
 from .signature import Signature, rule_of
 
 OWED, TOLD = "owed", "told"
 """The general promises that are checked on a cluster."""
-Finds = Callable[[Case, Ran], set[str]]
+Finds = Callable[[Case, FeatureRun], set[str]]
 """Returns the signatures that a case and a run of it show."""
 
 
@@ -34,17 +34,15 @@ class Live:
         self._names = {text: name for name, text in written.known_policies().items()}
 
     def is_over(self) -> bool:
-        """Whether the budget is used up."""
         return time.monotonic() - self._begun > self._minutes * 60
 
     def shows(self, case: Case, wanted: Signature) -> bool:
-        """Whether enough runs of a case show the incident."""
-        sentences = thens.thens_of(case, wanted, NOT_PLAYED) or thens_of(case, rule_of(wanted))
-        feature = self.write(case, "candidate", sentences)
+        sentences = feature.thens_of(case, wanted, NOT_PLAYED) or thens_of(case, rule_of(wanted))
+        file = self.write(case, "candidate", sentences)
         monitor = rule_of(wanted).partition(":")[0]
 
         def once() -> bool:
-            ran = run([feature], self._site)
+            ran = run([file], self._site)
             if self._finds is not None:
                 return rule_of(wanted) in self._finds(case, ran)
             return ran.finds(monitor) if monitor else not ran.problem
@@ -59,11 +57,11 @@ class Live:
 
     def write(self, case: Case, name: str, thens: Sequence[str]) -> Path:
         """Write a case as a feature of this name in the folder."""
-        scheduler, feature = self._site.scheduler, self._folder / f"{name}.feature"
-        policy = written.given_policy(feature, case.policy, self._names, scheduler)
+        scheduler, file = self._site.scheduler, self._folder / f"{name}.feature"
+        policy = written.given_policy(file, case.policy, self._names, scheduler)
         text = Text("A candidate", policy, thens, work=written.kind_of_work(scheduler))
-        feature.write_text(write_feature(case, NOT_PLAYED, text), "utf-8")
-        return feature
+        file.write_text(write_feature(case, NOT_PLAYED, text), "utf-8")
+        return file
 
 
 def thens_of(case: Case, name: str) -> list[str]:

@@ -32,13 +32,7 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
     For an eviction, or a monitor's finding about a pod, the list has the state before the first eviction of the pod
     (of any pod, if that pod was not evicted); for a wait, it has the last state.
 
-    Args:
-        folder: The folder of a failed scenario's record.
-        because: The incident.
-        into: The folder for the list.
-
-    Raises:
-        HarnessError: the record or its history cannot be read.
+    `folder`: the folder of a failed scenario's record. Raises HarnessError: the record or its history cannot be read.
     """
     record, words = _record(folder), because.split()
     about = words[1].rpartition("/")[2] if words[0] == "pod" else ""
@@ -65,8 +59,6 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
 
 
 class _Row(msgspec.Struct):
-    """A line of a history."""
-
     at: float
     change: str
     object: dict[str, Any]

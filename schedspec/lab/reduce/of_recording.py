@@ -13,11 +13,10 @@ from ...scheduler.model.objects import Pod
 from ...scheduler.model.task import job_key_of
 from ...scheduler.recording.segments import RecordError, read_segment, segments
 from ...virtual.state import At, State, read_state
-from ...virtual.state.over_time import inputs_over_time, state_over_time
-from ...virtual.state.recorded import apply_to
+from ...virtual.state.over_time import apply_to, inputs_over_time, state_over_time
 from ..recorder.judge import Finding, Judge
 from ..recorder.versions import VersionReader
-from ..simulate.monitored import Monitors
+from ..simulate.monitored import MonitoredRun
 
 
 def states_before_evictions(recording: Path, pod: str) -> Iterator[State]:
@@ -42,7 +41,6 @@ def states_before_findings(recording: Path, monitor: str, policy: str) -> Iterat
 
 
 def _pod(given: Input) -> Pod | None:
-    """Return the pod whose version an input is."""
     return given.object if isinstance(given, ObjectSeen) and given.kind == "Pod" else None
 
 
@@ -83,7 +81,6 @@ def is_recording(path: Path) -> bool:
 
 
 def inputs_of(path: Path) -> Iterator[Input]:
-    """Yield all inputs of a recording, the oldest first. Raises RecordError."""
     for segment in _segments(path):
         yield from read_segment(segment)
 
@@ -138,7 +135,7 @@ def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
         return
     inputs = [*inputs_of(path)]
     policy = [given.text for given in inputs if isinstance(given, PolicyLoaded)][-1:]
-    monitors, now = Monitors(Rules("".join(policy)), burst=BURST), 0.0
+    monitors, now = MonitoredRun(Rules("".join(policy)), burst=BURST), 0.0
     acts: list[tuple[str, tuple[float, int]]] = []
     for recorded in inputs:
         monitors.observe(now, recorded)

@@ -27,10 +27,7 @@ _MAX_NOTES = 8
 def make_case(state: State, policy: str, *, undo_evictions: bool) -> tuple[Case, list[str], dict[str, str]]:
     """Return the case, notes on what it leaves out, and the job of each pod (by `namespace/name`).
 
-    Args:
-        state: The state.
-        policy: The text of the policy in force.
-        undo_evictions: Whether terminating pods count as running, so that the case decides their eviction again.
+    `undo_evictions`: whether terminating pods count as running, so that the case decides their eviction again.
     """
     return _Reader(state, undo_evictions).read(policy)
 

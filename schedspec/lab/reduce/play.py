@@ -1,4 +1,4 @@
-"""Play a case in virtual time, and record its events as data.
+"""Play a case in virtual time, with its parts as API objects, and record its events as data.
 
 The one rule: nothing ends by itself. The cluster settles for `PAUSE` virtual seconds after each step.
 """
@@ -7,49 +7,106 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ... import virtual
 from ...scheduler.inputs import Input, ObjectSeen
-from ...scheduler.model import objects, resources
+from ...scheduler.model import names, objects, resources
 from ...scheduler.model.cluster import Cluster
+from ...scheduler.model.objects.topology import ExactMatch, MemberSelector
 from ...scheduler.model.queue import DEFAULT_QUEUES
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.loader import load_policy
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons import Refusal, VictimReason
-from ...virtual import (
-    Adopted,
-    Arrival,
-    EndWork,
-    FailPod,
-    OnEviction,
-    RemoveNode,
-    Settings,
-    Simulation,
-    SimulationError,
-    UsePolicy,
-)
-from ...virtual import outcomes as happened
-from .as_objects import hyper_nodes, node_object, pod_meta, quantities, queue_object, topology_of
-from .case import NAMESPACE, Case, CaseQueue, Change, Close, Complete, Fail, Join, Leave, Step, Submit, Use, Work
+from ..simulate.present import opened
+from . import case as cases
+
+_PRODUCT = f"{cases.GPU}.product"
+_RACK = "schedspec.dev/rack"
+_OWNERS = {
+    is_service: [objects.OwnerReference(version, kind, kind.lower(), kind.lower(), controller=True)]
+    for is_service, version, kind in ((False, "batch.volcano.sh/v1alpha1", "Job"), (True, "apps/v1", "ReplicaSet"))
+}
+
+
+def quantities(given: cases.Amounts) -> dict[str, str]:
+    return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
+
+
+def node_object(given: cases.CaseNode) -> objects.Node:
+    """Return a node; its labels name the model of its cards and its rack."""
+    labels = {_PRODUCT: given.card, _RACK: given.rack}
+    return virtual.node(given.name, quantities(given.has), {name: value for name, value in labels.items() if value})
+
+
+def hyper_nodes(nodes: Iterable[cases.CaseNode]) -> list[objects.HyperNode]:
+    racks: dict[str, list[str]] = {}
+    for given in nodes:
+        if given.rack:
+            racks.setdefault(given.rack, []).append(given.name)
+    return [objects.HyperNode(objects.ObjectMeta(name=rack), _tier(members)) for rack, members in racks.items()]
+
+
+def _tier(members: list[str]) -> objects.HyperNodeSpec:
+    exact = (MemberSelector(ExactMatch(member)) for member in members)
+    return objects.HyperNodeSpec(1, "rack", [objects.HyperNodeMember("Node", selector) for selector in exact])
+
+
+def queue_object(given: cases.CaseQueue, *, is_open: bool = True) -> objects.Queue:
+    spec = objects.QueueSpec(
+        weight=given.weight,
+        priority=given.priority,
+        parent=given.parent,
+        reclaimable=given.reclaimable,
+        capability={**quantities(given.capability)} or None,
+        deserved={**quantities(given.deserved)} or None,
+        guarantee=objects.queueing.Guarantee({**quantities(given.guarantee)}) if given.guarantee else None,
+    )
+    quota = ", ".join(f'"{model}": {amount // resources.unit_of(cases.GPU)}' for model, amount in given.cards)
+    marks = {names.CARD_QUOTA: f"{{{quota}}}"} if quota else None
+    status = objects.QueueStatus("" if is_open else "Closing")
+    return opened(objects.Queue(objects.ObjectMeta(name=given.name, annotations=marks), spec, status))
+
+
+def pod_meta(work: cases.Work, index: int, namespace: str, created: str) -> objects.ObjectMeta:
+    """Return the metadata of a pod of a job or of a service."""
+    name = f"{work.name}-task-{index}"
+    marks = {names.GROUP_NAME: work.name}
+    marks |= {names.CARD_NAME: work.card} if work.card else {}
+    marks |= {} if work.preemptable else {names.PREEMPTABLE: "false"}
+    return objects.ObjectMeta(
+        name=name,
+        namespace=namespace,
+        uid=name,
+        creation_timestamp=created,
+        annotations=marks,
+        owner_references=_OWNERS[work.is_service],
+    )
+
+
+def topology_of(work: cases.Work) -> objects.NetworkTopology | None:
+    """Return the topology of a job's PodGroup."""
+    if not work.rack:
+        return None
+    hard = objects.NetworkTopology("hard", highest_tier_name="rack")
+    return hard if work.rack == cases.REQUIRED else objects.NetworkTopology("soft")
+
 
 START = 1_790_000_000.0
 PAUSE = 30.0
 MAX_CYCLES = 400
 """Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
-_DEFAULT_QUEUES = tuple(CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
+_DEFAULT_QUEUES = tuple(cases.CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
-"""Seconds from the bind of a pod until it runs."""
-_SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
+_SETTINGS = virtual.Settings(start_delay=START_DELAY, grace=0.02)
 
 
 @dataclass(slots=True)
 class PlayedEviction:
-    """A pod that the scheduler evicted."""
-
     job: str
     pod: str
     reason: VictimReason
@@ -58,8 +115,6 @@ class PlayedEviction:
 
 
 class Happened(enum.Enum):
-    """The kinds of acts."""
-
     ADMITTED = enum.auto()
     PLACED = enum.auto()
     EVICTED = enum.auto()
@@ -77,18 +132,13 @@ class Act:
     pod: str = ""
     node: str = ""
     reason: VictimReason | None = None
-    """Why the pod was evicted."""
 
 
 @dataclass(slots=True)
 class SettledState:
-    """The settled cluster after a step."""
-
     placed: dict[str, dict[str, str]]
-    """Job → pod → node."""
     waits: dict[str, Refusal]
     phases: dict[str, str] = field(default_factory=dict)
-    """The phase of each job's PodGroup."""
 
 
 @dataclass(slots=True)
@@ -99,7 +149,6 @@ class Story:
     settled: list[SettledState] = field(default_factory=list)
     """The settled cluster before any step, and after each step."""
     problem: str = ""
-    """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
     """The time at which each job first had its minimum of running pods."""
     acts: list[Act] = field(default_factory=list)
@@ -118,7 +167,7 @@ Listener = Callable[[float, Any], None]
 
 
 def play(
-    case: Case,
+    case: cases.Case,
     *,
     stop: Callable[[PlayedEviction], bool] = lambda _: False,
     listener: Listener | None = None,
@@ -126,21 +175,15 @@ def play(
 ) -> Story:
     """Play a case.
 
-    Args:
-        case: The case.
-        stop: Whether the play ends at this eviction.
-        listener: Receives every input of the core and every outcome, in order.
-        gap: Seconds between the jobs of one step: writes take time in a live cluster.
-
-    Raises:
-        PolicyError: the policy cannot be read.
+    `stop`: whether the play ends at this eviction. `listener`: receives every input of the core and every outcome, in
+    order. `gap`: seconds between the jobs of one step: writes take time in a live cluster. Raises PolicyError.
     """
-    return _Play(case, stop, listener, gap).run()
+    return _CaseRun(case, stop, listener, gap).run()
 
 
-class _Play:
+class _CaseRun:
     def __init__(
-        self, case: Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
+        self, case: cases.Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
     ) -> None:
         self._case, self._stop, self._listener, self._gap = case, stop, listener, gap
         self._story = Story()
@@ -154,7 +197,7 @@ class _Play:
         self._cycles = 0
         self._stopped = False
         self._values = case.priorities
-        self._simulation = Simulation(
+        self._simulation = virtual.Simulation(
             policy_of(case.policy),
             emit=self._on_outcome,
             settings=_SETTINGS,
@@ -188,7 +231,7 @@ class _Play:
         """Carry out a step (0: none), and run until the next one is due."""
         begins = START + PAUSE * number
         items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
-        load = [Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
+        load = [virtual.Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
         self._cycles = 0
         try:
             for _ in self._simulation.instants(load, begins + PAUSE - 1):
@@ -197,37 +240,37 @@ class _Play:
                 if self._cycles > MAX_CYCLES + len(self._case.jobs):
                     self._story.problem = f"{self._cycles} cycles after step {number}, and each causes another"
                     break
-        except SimulationError as error:
+        except virtual.SimulationError as error:
             self._story.problem = str(error)
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
         self._story.settled.append(SettledState(placed, dict(self._waits), dict(self._phases)))
 
-    def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
+    def _inputs(self, step: cases.Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
-            case Submit():
+            case cases.SubmitStep():
                 return [self._adopted(job, now) for job in step.work]
-            case Join():
+            case cases.JoinStep():
                 self._nodes += step.nodes
                 joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
                 return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
-            case Leave():
-                return [RemoveNode(step.node)]
-            case Change():
+            case cases.LeaveStep():
+                return [virtual.RemoveNode(step.node)]
+            case cases.ChangeStep():
                 self._queues[step.queue.name] = step.queue
                 return [self._queue_seen(step.queue.name)]
-            case Close():
+            case cases.CloseStep():
                 self._closed.add(step.queue)
                 return [self._queue_seen(step.queue)]
-            case Complete():
-                return [EndWork(f"{NAMESPACE}/{step.job}")]
-            case Fail():
-                return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
-            case Use():
-                return [UsePolicy(policy_of(step.text))]
+            case cases.CompleteStep():
+                return [virtual.EndWork(f"{cases.NAMESPACE}/{step.job}")]
+            case cases.FailStep():
+                return [virtual.FailPod(f"{cases.NAMESPACE}/{step.job}", f"{cases.NAMESPACE}/{step.pod}")]
+            case cases.UseStep():
+                return [virtual.UsePolicy(policy_of(step.text))]
 
-    def _adopted(self, work: Work, created: float) -> Adopted:
+    def _adopted(self, work: cases.Work, created: float) -> virtual.Adopted:
         moment, requests = timestamp(created), quantities(work.requests)
-        meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
+        meta = objects.ObjectMeta(name=work.name, namespace=cases.NAMESPACE, uid=work.name, creation_timestamp=moment)
         least = {name: amount * work.minimum for name, amount in work.requests}
         spec = objects.PodGroupSpec(
             min_member=work.minimum,
@@ -239,26 +282,18 @@ class _Play:
         phase = "Running" if len(work.nodes) >= work.minimum else "Pending"
         group = objects.PodGroup(meta, spec, objects.PodGroupStatus(phase))
         pods = []
+        value, resources_of_pod = self._values.get(work.priority, 0), objects.pods.Resources(requests={**requests})
+        container = objects.Container(name="w", resources=resources_of_pod)
         for index in range(work.pods):
             on = work.nodes[index] if index < len(work.nodes) else ""
-            container = objects.Container(name="w", resources=objects.pods.Resources(requests={**requests}))
-            pods.append(
-                objects.Pod(
-                    pod_meta(work, index, NAMESPACE, moment),
-                    objects.PodSpec(
-                        containers=[container],
-                        priority=self._values.get(work.priority, 0),
-                        priority_class_name=work.priority,
-                        node_name=on,
-                    ),
-                    objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus(),
-                )
-            )
-        return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
+            spec_of_pod = objects.PodSpec([container], priority=value, priority_class_name=work.priority, node_name=on)
+            status = objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus()
+            pods.append(objects.Pod(pod_meta(work, index, cases.NAMESPACE, moment), spec_of_pod, status))
+        return virtual.Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=virtual.OnEviction.REPLACE)
 
     def _queue_seen(self, name: str) -> ObjectSeen:
         """Return the input that shows a queue as it is now."""
-        given = self._queues.get(name, CaseQueue(name))
+        given = self._queues.get(name, cases.CaseQueue(name))
         return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
 
     def _on_input(self, given: Input) -> None:
@@ -271,28 +306,28 @@ class _Play:
         if self._listener is not None:
             self._listener(outcome.at, outcome)
         match outcome:
-            case happened.Placed():
+            case virtual.outcomes.Placed():
                 self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node
                 self._note(Happened.PLACED, outcome, outcome.pod, outcome.node)
-            case happened.Released():
+            case virtual.outcomes.Released():
                 self._placed.get(_name(outcome.job), {}).pop(_name(outcome.pod), None)
                 self._note(Happened.RELEASED, outcome, outcome.pod, outcome.node)
-            case happened.Admitted():
+            case virtual.outcomes.Admitted():
                 self._note(Happened.ADMITTED, outcome)
-            case happened.Started():
+            case virtual.outcomes.Started():
                 self._story.starts.append((outcome.at, _name(outcome.job)))
-            case happened.Waits():
+            case virtual.outcomes.Waits():
                 self._waits.pop(_name(outcome.job), None)
                 if outcome.refusal is not None:
                     self._waits[_name(outcome.job)] = outcome.refusal
-            case happened.Evicted():
+            case virtual.outcomes.Evicted():
                 found = PlayedEviction(
                     _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.settled), outcome.at
                 )
                 self._story.evictions.append(found)
                 self._note(Happened.EVICTED, outcome, outcome.pod, reason=outcome.reason)
                 self._stopped = self._stopped or self._stop(found)
-            case happened.Cycle():
+            case virtual.outcomes.Cycle():
                 self._cycles += 1
 
     def _note(

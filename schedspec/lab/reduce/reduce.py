@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,34 +17,13 @@ from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.loader import load_policy, plain_text, read_policy
 from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
-from .as_steps import merge_steps, variants
+from . import of_recording, signature
 from .case import Case, map_work
-from .of_recording import (
-    Moment,
-    at_moment,
-    evicts,
-    is_recording,
-    state_before,
-    states_before_evictions,
-    states_before_findings,
-)
+from .feature import describe, title_of
 from .of_state import check_queues, make_case
 from .play import play
-from .shrink import OutOfBudgetError, Tester, remove_objects
-from .signature import (
-    Broken,
-    Differs,
-    EvictedFate,
-    Signature,
-    WaitingFate,
-    of_difference,
-    of_eviction,
-    of_wait,
-    preemptor_of,
-    shows,
-)
+from .shrink import OutOfBudgetError, Tester, merge_steps, remove_objects, variants
 from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
-from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
 _MAX_MOMENTS = 10
@@ -65,9 +44,8 @@ class Reduced:
     """The smallest case that was found."""
 
     case: Case
-    signature: Signature
+    signature: signature.Signature
     before: int
-    """Number of objects of the state."""
     policy_name: str = ""
     """The policy of `templates/policies` that shows the incident; empty: `case.policy` is cut down."""
     left_out: list[str] = field(default_factory=list)
@@ -79,80 +57,74 @@ class Reduced:
 
     @property
     def title(self) -> str:
-        """The title of the feature."""
         return title_of(self.signature)
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionInput:
-    """Input of a reduction beside the case."""
-
     policies: Mapping[str, str]
     """Policies that a sentence can name, the simplest first."""
     is_over: Callable[[], bool]
-    """Whether the budget is used up."""
     judge: Callable[[Case], set[str]] = lambda _: set()
     """Returns what monitors find in a case: the monitor and the action, such as `protection: reclaim`."""
-    moments: Callable[[Path, str], Iterable[Moment]] = lambda _path, _monitor: ()
+    moments: Callable[[Path, str], Iterable[of_recording.Moment]] = lambda _path, _monitor: ()
     """Yields the cycles of a recording that broke a monitor."""
-    shows: Callable[[Case, Signature], bool] = shows
+    shows: Callable[[Case, signature.Signature], bool] = signature.shows
     """Whether a case shows an incident. By default it is played in virtual time with our scheduler."""
 
     @property
     def is_live(self) -> bool:
         """Whether cases are played on a cluster, where no work runs before it is submitted."""
-        return self.shows is not shows
+        return self.shows is not signature.shows
 
 
 def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident in a state file or a recording.
 
-    Args:
-        path: The file or folder.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
-        policy: The text of the policy in force; empty: the policy of the state.
-        known: Policies and budget.
-
-    Raises:
-        StateError, IncidentError, PolicyError: the text says what to do next.
+    `because`: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`. `policy`:
+    the text of the policy in force; empty: the policy of the state. Raises StateError, IncidentError, PolicyError.
     """
     name, kind = _parse(because)
     if segments_over_time(path):
-        return _reduce_recorded(path, because, policy, known)
-    if kind == BROKEN and is_recording(path):
-        return _reduce_broken(path, because, name, policy, known)
-    return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
+        silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
+        return _reduce_first(path, _recorded_states(path, name, kind, policy), because, policy, known, silent=silent)
+    if kind == BROKEN and of_recording.is_recording(path):
+        silent = f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time"
+        states = (
+            of_recording.state_before(path, of_recording.at_moment(moment)) for moment in known.moments(path, name)
+        )
+        return _reduce_first(path, states, because, policy, known, silent=silent)
+    return _reduce_at(
+        path,
+        of_recording.state_before(path, of_recording.evicts(name) if kind == EVICTED else None),
+        because,
+        policy,
+        known,
+    )
 
 
-def _reduce_broken(path: Path, because: str, name: str, policy: str, known: ReductionInput) -> Reduced:
-    """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
-    silent = IncidentError(f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time")
-    for moment in islice(known.moments(path, name), _MAX_MOMENTS):
-        try:
-            return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
-        except SilentError as error:
-            silent = error
-    raise silent
-
-
-def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
-    """Reduce an incident in the recording of a cluster, from the first moment whose state shows the incident again."""
-    name, kind = _parse(because)
-    states: Iterable[State]
+def _recorded_states(path: Path, name: str, kind: str, policy: str) -> Iterator[State]:
+    """Yield the states of a cluster's recording from which an incident may follow."""
     if kind == BROKEN:
-        states = states_before_findings(path, name, policy)
-    elif kind == EVICTED:
-        states = states_before_evictions(path, name)
+        states = of_recording.states_before_findings(path, name, policy)
     else:
-        states = [read_state(path)]
-    silent: IncidentError = IncidentError(f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`")
+        states = of_recording.states_before_evictions(path, name) if kind == EVICTED else iter([read_state(path)])
+    for state in states:
+        require_ours(state)
+        yield state
+
+
+def _reduce_first(
+    path: Path, states: Iterable[State], because: str, policy: str, known: ReductionInput, *, silent: str
+) -> Reduced:
+    """Reduce an incident in a recording, from the first state that shows it again; `silent`: there was no state."""
+    problem = IncidentError(silent)
     for state in islice(states, _MAX_MOMENTS):
         try:
-            require_ours(state)
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
-            silent = error
-    raise silent
+            problem = error
+    raise problem
 
 
 def _reduce_at(path: Path, state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
@@ -166,12 +138,6 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Reduc
 def reduce_state(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident that follows from a state.
 
-    Args:
-        state: The state.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
-        policy: The text of the policy in force.
-        known: Policies and budget.
-
     Raises:
         IncidentError: the state does not contain the incident or lead to it.
         PolicyError: the policy cannot be read.
@@ -183,7 +149,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
     undo_evictions = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
     case, left_out, of_pod = make_case(state, policy, undo_evictions=undo_evictions)
     check_queues(case, state.source)
-    wanted: Signature
+    wanted: signature.Signature
     if kind == BROKEN:
         case, wanted = _broken([case, make_case(state, policy, undo_evictions=True)[0]], because, name, known)
     elif kind == DIFFERS:
@@ -193,7 +159,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
         case, wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
-    if isinstance(wanted, Differs):
+    if isinstance(wanted, signature.DifferentFate):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
 
@@ -205,16 +171,20 @@ def _reduce_live(state: State, because: str, policy: str, known: ReductionInput)
         raise IncidentError(f"{because}: policies are compared with our scheduler\n  do next: leave out --scheduler")
     case, left_out, of_pod = make_case(state, policy, undo_evictions=True)
     check_queues(case, state.source)
-    wanted: Signature = Broken(name, known.judge)
+    wanted: signature.Signature = signature.Broken(name, known.judge)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
-        wanted = WaitingFate(frozenset()) if kind == WAITS else EvictedFate("", within_queue=False, whole_gang=False)
+        wanted = (
+            signature.WaitingFate(frozenset())
+            if kind == WAITS
+            else signature.EvictedFate("", within_queue=False, whole_gang=False)
+        )
     found = reduce_part(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
 
 
-def reduce_part(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+def reduce_part(case: Case, wanted: signature.Signature, known: ReductionInput) -> Reduced:
     """Reduce the first part of a case that shows an incident: the jobs that compete for one resource, or else all.
 
     A load of many jobs seldom happens again as it did, and each attempt costs a run.
@@ -279,11 +249,11 @@ def _owner(group: object) -> str:
     return next((f"{meta.namespace}/{owner.name}" for owner in meta.owner_references or ()), "")
 
 
-def _broken(cases: list[Case], because: str, name: str, known: ReductionInput) -> tuple[Case, Broken]:
+def _broken(cases: list[Case], because: str, name: str, known: ReductionInput) -> tuple[Case, signature.Broken]:
     """Return the first case in which the monitor finds something, and its first finding."""
     for case in cases:
         if found := sorted(broken for broken in known.judge(case) if broken.partition(":")[0] == name):
-            return case, Broken(found[0], known.judge)
+            return case, signature.Broken(found[0], known.judge)
     raise SilentError(
         f"{because}: the monitor finds nothing when our scheduler decides on the state and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or dump the state before it happened"
@@ -296,9 +266,9 @@ def _policy_at(path: Path) -> str:
     return plain_text(text)
 
 
-def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:
+def _difference(case: Case, because: str, policy: str) -> tuple[Case, signature.Signature]:
     """Return the case, its subject being the first job whose fate the other policy changes, and both fates."""
-    found = of_difference(case, policy)
+    found = signature.of_difference(case, policy)
     if found is None:
         raise IncidentError(
             f"{because}: both policies decide every job of the state alike when nothing ends\n"
@@ -308,16 +278,16 @@ def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]
     return replace(case, subject=job), wanted
 
 
-def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
+def _signature(case: Case, because: str, kind: str) -> tuple[Case, signature.Signature]:
     """Return the case, with its preemptor if the subject is evicted, and what happens to the subject."""
     if kind == WAITS:
-        if (waits := of_wait(play(case), case, case.subject)) is not None:
+        if (waits := signature.of_wait(play(case), case, case.subject)) is not None:
             return case, waits
     else:
         story = play(case, stop=lambda eviction: eviction.job == case.subject)
         evicted = next((eviction for eviction in story.evictions if eviction.job == case.subject), None)
         if evicted is not None:
-            return replace(case, preemptor=preemptor_of(evicted)), of_eviction(evicted)
+            return replace(case, preemptor=signature.preemptor_of(evicted)), signature.of_eviction(evicted)
     what = "does not wait" if kind == WAITS else "is not evicted"
     raise IncidentError(
         f"{because}: it {what} when our scheduler decides on the state and nothing ends\n"
@@ -325,7 +295,7 @@ def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
     )
 
 
-def reduce_case(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
+def reduce_case(case: Case, wanted: signature.Signature, known: ReductionInput) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show the incident."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
@@ -366,7 +336,7 @@ def reduce_case(case: Case, wanted: Signature, known: ReductionInput) -> Reduced
     return found
 
 
-def _submitted(tester: Tester, wanted: Signature, known: ReductionInput) -> Case | None:
+def _submitted(tester: Tester, wanted: signature.Signature, known: ReductionInput) -> Case | None:
     """Return the first case (from the smallest, in growing strides) that shows the incident with its work in steps."""
     back = 1
     while back <= len(tester.found):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...scheduler.reasons import QueueLimit
-from .case import Amounts, Case, Change, Submit, ancestors
+from .case import Amounts, Case, ChangeStep, SubmitStep, ancestors
 from .play import PlayedEviction, Story, play
 
 
@@ -43,30 +43,26 @@ class RunningFate:
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class DifferentFate:
     """The subject has another fate under another policy."""
 
     policy: str
-    """The text of the other policy."""
     fate: EvictedFate | WaitingFate | RunningFate
     other: EvictedFate | WaitingFate | RunningFate
-    """Its fate under the other policy."""
 
 
 _GAP = 0.1
 """Seconds between the jobs of one step; more than a cycle."""
 
 Fate = EvictedFate | WaitingFate | RunningFate
-Signature = EvictedFate | WaitingFate | Broken | Differs
+Signature = EvictedFate | WaitingFate | Broken | DifferentFate
 
 
 def rule_of(signature: Signature) -> str:
-    """Return the name of the promise or monitor that is broken; empty for other incidents."""
     return signature.name if isinstance(signature, Broken) else ""
 
 
 def of_eviction(found: PlayedEviction) -> EvictedFate:
-    """Return the signature of an eviction."""
     why = found.reason
     return EvictedFate(why.action, why.queue == why.preemptor_queue, why.whole_gang)
 
@@ -86,14 +82,14 @@ def fate_of(story: Story, case: Case, job: str) -> Fate:
     return evicted or of_wait(story, case, job) or RunningFate()
 
 
-def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
+def of_difference(case: Case, policy: str) -> tuple[str, DifferentFate] | None:
     """Return the first job with another fate under another policy, and its fates; None if there is none.
 
     Jobs that are evicted under either policy come first.
     """
     mine, theirs = play(case), play(replace(case, policy=policy))
     fates = {
-        work.name: Differs(policy, fate_of(mine, case, work.name), fate_of(theirs, case, work.name))
+        work.name: DifferentFate(policy, fate_of(mine, case, work.name), fate_of(theirs, case, work.name))
         for work in case.jobs
     }
     found = [(job, difference) for job, difference in fates.items() if difference.fate != difference.other]
@@ -134,7 +130,7 @@ def _origin_of_limit(why: Any, case: Case) -> str:
     if not isinstance(why, QueueLimit):
         return ""
     queues = {queue.name: queue for queue in case.queues}
-    queues |= {step.queue.name: step.queue for step in case.steps if isinstance(step, Change)}
+    queues |= {step.queue.name: step.queue for step in case.steps if isinstance(step, ChangeStep)}
     own: Amounts = getattr(queues.get(why.queue), why.limit, ())
     total = sum(dict(node.has).get(why.dimension, 0) for node in case.all_nodes)
     return " of its own" if dict(own).get(why.dimension) == why.amount < total else ""
@@ -154,12 +150,12 @@ def shows(case: Case, wanted: Signature) -> bool:
     """Whether a case shows the incident both with the jobs of a step created at once and with pauses between them."""
     if isinstance(wanted, Broken):
         return wanted.name in wanted.judge(case)
-    together = any(isinstance(step, Submit) and len(step.work) > 1 for step in case.steps)
+    together = any(isinstance(step, SubmitStep) and len(step.work) > 1 for step in case.steps)
     return all(_shows(case, wanted, gap) for gap in ((0.0, _GAP) if together else (0.0,)))
 
 
-def _shows(case: Case, wanted: EvictedFate | WaitingFate | Differs, gap: float) -> bool:
-    if isinstance(wanted, Differs):
+def _shows(case: Case, wanted: EvictedFate | WaitingFate | DifferentFate, gap: float) -> bool:
+    if isinstance(wanted, DifferentFate):
         other = replace(case, policy=wanted.policy)
         fates = [fate_of(play(one, gap=gap), one, case.subject) for one in (case, other)]
         return fates == [wanted.fate, wanted.other]

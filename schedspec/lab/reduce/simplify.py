@@ -12,34 +12,17 @@ import yaml
 
 from ...scheduler.model import resources
 from ...scheduler.policy.loader import WRAPPER
-from .case import (
-    Amounts,
-    Case,
-    CaseNode,
-    CasePriorityClass,
-    CaseQueue,
-    Change,
-    Close,
-    Complete,
-    Fail,
-    Join,
-    Leave,
-    Submit,
-    Use,
-    Work,
-    map_nodes,
-    map_queues,
-    map_work,
-)
+from . import case as cases
 from .shrink import Tester, fewer_pods, remove_parts
 
 _QUEUE_AMOUNTS = ("capability", "deserved", "guarantee", "cards")
-_PLAIN: dict[str, Any] = {
-    "parent": "",
-    "weight": 1,
-    "priority": 0,
-    "reclaimable": True,
-    **dict.fromkeys(_QUEUE_AMOUNTS, ()),
+_PLAIN = {
+    name: getattr(cases.CaseQueue(""), name)
+    for name in ("parent", "weight", "priority", "reclaimable", *_QUEUE_AMOUNTS)
+}
+_PLAIN_WORK = {
+    name: getattr(cases.Work(""), name)
+    for name in ("priority", "preemptable", "created", "stop_after", "is_service", "card", "rack")
 }
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 QUEUES = ("analysis", "batch", "chat", "evaluation", "imaging", "research", "speech", "training", "video", "web")
@@ -54,17 +37,17 @@ def simplify_fields(tester: Tester) -> None:
     for queue in tester.best.queues:
         for field, value in _PLAIN.items():
             latest = next(other for other in tester.best.queues if other.name == queue.name)
-            tester.propose(map_queues(tester.best, {queue.name: replace(latest, **{field: value})}))
+            tester.propose(cases.map_queues(tester.best, {queue.name: replace(latest, **{field: value})}))
     for node in tester.best.all_nodes:
-        tester.propose(map_nodes(tester.best, {node.name: replace(node, card="", rack="")}))
+        tester.propose(cases.map_nodes(tester.best, {node.name: replace(node, card="", rack="")}))
     for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
         tester.propose(_map_amounts(tester.best, partial(_without_dimension, dimension)))
 
 
-def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
+def _changes_of_work(tester: Tester, name: str) -> Iterator[cases.Case]:
     """Yield simpler versions of a job, each made from the best case of that moment."""
 
-    def current() -> Work:
+    def current() -> cases.Work:
         return next(job for job in tester.best.jobs if job.name == name)
 
     for pods in (*_STEPS[:3], *(number for number in range(current().pods // 2, current().pods))):
@@ -73,15 +56,9 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
     for simple in (
         {"minimum": 1 if current().is_service else current().pods},
         {"minimum": 1},
-        {"priority": ""},
-        {"preemptable": True},
-        {"created": 0},
-        {"stop_after": ""},
-        {"is_service": False},
-        {"card": ""},
-        {"rack": ""},
+        *({name: value} for name, value in _PLAIN_WORK.items()),
     ):
-        yield map_work(tester.best, {name: replace(current(), **simple)})
+        yield cases.map_work(tester.best, {name: replace(current(), **simple)})
 
 
 # ------------------------------------------------------------------------------------------------------------- policy
@@ -112,7 +89,6 @@ def _policy_parts(document: Any) -> Iterator[_Part]:
 
 
 def _without(text: str, removed: Iterable[_Part]) -> str:
-    """Return a policy without some of its parts."""
     document = _read(text)
     kept = {*_policy_parts(document)} - {*removed}
     tiers = []
@@ -162,7 +138,7 @@ def simplify_amounts(tester: Tester) -> None:
             _lower(tester, dimension, number)
     for queue in tester.best.queues:
         for weight in range(1, min(queue.weight, 4)):
-            tester.propose(map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
+            tester.propose(cases.map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
 
 
 def _lower(tester: Tester, dimension: str, number: int) -> None:
@@ -176,7 +152,7 @@ def _lower(tester: Tester, dimension: str, number: int) -> None:
             return
 
 
-def _with_amount(case: Case, dimension: str, number: int, amount: int) -> Case:
+def _with_amount(case: cases.Case, dimension: str, number: int, amount: int) -> cases.Case:
     numbers = count()
     return _map_amounts(case, lambda site: _map(site, dimension, lambda _: amount) if next(numbers) == number else site)
 
@@ -185,29 +161,29 @@ def _unit(dimension: str) -> int:
     return 1 << 30 if dimension == resources.MEMORY else resources.unit_of(dimension)
 
 
-def _map(given: Amounts, dimension: str, change: Callable[[int], int]) -> Amounts:
+def _map(given: cases.Amounts, dimension: str, change: Callable[[int], int]) -> cases.Amounts:
     return tuple((name, change(amount) if name == dimension else amount) for name, amount in given)
 
 
-def _scaled(dimension: str, goal: int, most: int, given: Amounts) -> Amounts:
+def _scaled(dimension: str, goal: int, most: int, given: cases.Amounts) -> cases.Amounts:
     unit = _unit(dimension)
     return _map(given, dimension, lambda amount: -(-amount * goal // most) * unit)
 
 
-def _whole(dimension: str, given: Amounts) -> Amounts:
+def _whole(dimension: str, given: cases.Amounts) -> cases.Amounts:
     unit = _unit(dimension)
     return _map(given, dimension, lambda amount: -(-amount // unit) * unit)
 
 
-def _without_dimension(dimension: str, given: Amounts) -> Amounts:
+def _without_dimension(dimension: str, given: cases.Amounts) -> cases.Amounts:
     return tuple(entry for entry in given if entry[0] != dimension)
 
 
-def _sites(case: Case) -> Iterator[Amounts]:
+def _sites(case: cases.Case) -> Iterator[cases.Amounts]:
     """Yield all amounts of a case, in the order of `_map_amounts`."""
-    found: list[Amounts] = []
+    found: list[cases.Amounts] = []
 
-    def note(given: Amounts) -> Amounts:
+    def note(given: cases.Amounts) -> cases.Amounts:
         found.append(given)
         return given
 
@@ -215,19 +191,21 @@ def _sites(case: Case) -> Iterator[Amounts]:
     yield from found
 
 
-def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
-    nodes: dict[str, CaseNode | None] = {node.name: replace(node, has=change(node.has)) for node in case.all_nodes}
-    queues: dict[str, CaseQueue | None] = {queue.name: _map_queue(queue, change) for queue in case.queues}
-    work: dict[str, Work | None] = {job.name: replace(job, requests=change(job.requests)) for job in case.jobs}
-    changed = map_work(map_queues(map_nodes(case, nodes), queues), work)
+def _map_amounts(case: cases.Case, change: Callable[[cases.Amounts], cases.Amounts]) -> cases.Case:
+    nodes: dict[str, cases.CaseNode | None] = {
+        node.name: replace(node, has=change(node.has)) for node in case.all_nodes
+    }
+    queues: dict[str, cases.CaseQueue | None] = {queue.name: _map_queue(queue, change) for queue in case.queues}
+    work: dict[str, cases.Work | None] = {job.name: replace(job, requests=change(job.requests)) for job in case.jobs}
+    changed = cases.map_work(cases.map_queues(cases.map_nodes(case, nodes), queues), work)
     steps = (
-        replace(step, queue=_map_queue(step.queue, change)) if isinstance(step, Change) else step
+        replace(step, queue=_map_queue(step.queue, change)) if isinstance(step, cases.ChangeStep) else step
         for step in changed.steps
     )
     return replace(changed, steps=tuple(steps))
 
 
-def _map_queue(queue: CaseQueue, change: Callable[[Amounts], Amounts]) -> CaseQueue:
+def _map_queue(queue: cases.CaseQueue, change: Callable[[cases.Amounts], cases.Amounts]) -> cases.CaseQueue:
     changed: dict[str, Any] = {field: change(getattr(queue, field)) for field in _QUEUE_AMOUNTS}
     return replace(queue, **changed)
 
@@ -240,14 +218,14 @@ def simplify_names(tester: Tester) -> None:
     tester.propose(renamed(tester.best))
 
 
-def renamed(case: Case) -> Case:
+def renamed(case: cases.Case) -> cases.Case:
     """Return the case with names of the vocabulary, in the order of the old names."""
     width = len(str(len(case.jobs)))
     jobs = {name: f"train-{number:0{width}}" for number, name in enumerate(sorted(job.name for job in case.jobs), 1)}
     return rename(case, jobs, _of_queues(case), _numbered(node.name for node in case.all_nodes), _of_classes(case))
 
 
-def old_names(before: Case, after: Case) -> dict[str, str]:
+def old_names(before: cases.Case, after: cases.Case) -> dict[str, str]:
     """Return the old names of the jobs and queues of a renamed case, by new name; renaming keeps their order."""
     found: dict[str, str] = {}
     for names_of in (lambda case: {job.name for job in case.jobs}, _named_queues):
@@ -255,18 +233,18 @@ def old_names(before: Case, after: Case) -> dict[str, str]:
     return found
 
 
-def _named_queues(case: Case) -> set[str]:
+def _named_queues(case: cases.Case) -> set[str]:
     return {queue.name for queue in case.queues if queue.name not in ("root", "default")}
 
 
-def _of_queues(case: Case) -> dict[str, str]:
+def _of_queues(case: cases.Case) -> dict[str, str]:
     names = sorted(_named_queues(case))
     if len(names) > len(QUEUES):
         return _numbered(names, "queue-")
     return dict(zip(names, QUEUES[-len(names) :] if len(names) > 5 else QUEUES[5 : 5 + len(names)], strict=True))
 
 
-def _of_classes(case: Case) -> dict[str, str]:
+def _of_classes(case: cases.Case) -> dict[str, str]:
     ordered = sorted(case.classes, key=lambda priority_class: priority_class.value)
     return dict(zip((priority_class.name for priority_class in ordered), _levels(len(ordered)), strict=True))
 
@@ -286,10 +264,10 @@ def _numbered(names: Iterable[str], word: str = "n") -> dict[str, str]:
 Names = Mapping[str, str]
 
 
-def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names) -> Case:
+def rename(case: cases.Case, jobs: Names, queues: Names, nodes: Names, classes: Names) -> cases.Case:
     """Rename all objects; a name that is not in its mapping is kept."""
 
-    def work(old: Work) -> Work:
+    def work(old: cases.Work) -> cases.Work:
         return replace(
             old,
             name=jobs.get(old.name, old.name),
@@ -298,29 +276,29 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
             nodes=tuple(nodes.get(on, on) for on in old.nodes),
         )
 
-    def node(old: CaseNode) -> CaseNode:
+    def node(old: cases.CaseNode) -> cases.CaseNode:
         return replace(old, name=nodes.get(old.name, old.name))
 
-    def queue(old: CaseQueue) -> CaseQueue:
+    def queue(old: cases.CaseQueue) -> cases.CaseQueue:
         return replace(old, name=queues.get(old.name, old.name), parent=queues.get(old.parent, old.parent))
 
     def step(old: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
         match old:
-            case Submit():
-                return Submit(tuple(map(work, old.work)))
-            case Join():
-                return Join(tuple(map(node, old.nodes)))
-            case Leave():
-                return Leave(nodes.get(old.node, old.node))
-            case Change():
-                return Change(queue(old.queue))
-            case Close():
-                return Close(queues.get(old.queue, old.queue))
-            case Complete():
-                return Complete(jobs.get(old.job, old.job))
-            case Fail():
+            case cases.SubmitStep():
+                return cases.SubmitStep(tuple(map(work, old.work)))
+            case cases.JoinStep():
+                return cases.JoinStep(tuple(map(node, old.nodes)))
+            case cases.LeaveStep():
+                return cases.LeaveStep(nodes.get(old.node, old.node))
+            case cases.ChangeStep():
+                return cases.ChangeStep(queue(old.queue))
+            case cases.CloseStep():
+                return cases.CloseStep(queues.get(old.queue, old.queue))
+            case cases.CompleteStep():
+                return cases.CompleteStep(jobs.get(old.job, old.job))
+            case cases.FailStep():
                 return replace(old, job=jobs.get(old.job, old.job))
-            case Use():
+            case cases.UseStep():
                 return old
 
     return replace(
@@ -328,7 +306,7 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
         nodes=tuple(map(node, case.nodes)),
         queues=tuple(sorted(map(queue, case.queues), key=lambda new: new.name)),
         classes=tuple(
-            CasePriorityClass(classes.get(priority_class.name, priority_class.name), priority_class.value)
+            cases.CasePriorityClass(classes.get(priority_class.name, priority_class.name), priority_class.value)
             for priority_class in case.classes
         ),
         work=tuple(map(work, case.work)),

@@ -14,11 +14,10 @@ from ...report.record import UID
 from ...schedulers import find
 from .case import Case
 from .confirm import OWN
-from .feature import Text, write_feature
+from .feature import Text, thens_of, write_feature
 from .play import NOT_PLAYED, play
 from .reduce import Reduced
 from .signature import rule_of
-from .thens import thens_of
 
 _NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
 MAX_LINES = 32
@@ -46,13 +45,8 @@ def write(
 ) -> int:
     """Write the feature of a reduced case; returns its number of lines.
 
-    Args:
-        out: The file.
-        found: The reduced case.
-        comments: Comments on the origin of the case.
-        thens: The expected outcome; by default the sentences of the incident.
-        scheduler: The scheduler that the feature is for.
-        is_played: Whether a simulation with our scheduler shows which work runs or waits.
+    `thens`: the expected outcome; by default the sentences of the incident. `scheduler`: the scheduler that the feature
+    is for. `is_played`: whether a simulation with our scheduler shows which work runs or waits.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     policy = given_policy(out, found.case.policy, {found.case.policy: found.policy_name}, scheduler)
@@ -69,11 +63,8 @@ def write(
 def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: str) -> str:
     """Return the sentence that names a policy in a feature; write the policy beside it if it has no name.
 
-    Args:
-        out: The feature.
-        policy: The text of the policy.
-        names: Names of policies by text; an empty name counts as no name.
-        scheduler: The scheduler; a scheduler without policies preempts by priority.
+    `names`: names of policies by text; an empty name counts as no name. `scheduler`: the scheduler; a scheduler without
+    policies preempts by priority.
     """
     if find(scheduler).missing(Capability.POLICY):
         return "a policy by which higher priority preempts lower priority"
@@ -85,7 +76,6 @@ def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: st
 
 
 def kind_of_work(scheduler: str) -> str:
-    """Return the kind of work in features for a scheduler."""
     return "gangs" if find(scheduler).missing(Capability.JOBS) else "jobs"
 
 
@@ -102,10 +92,7 @@ def title_of_monitor(rule: str) -> str:
 def thens_of_monitor(rule: str, job: str, case: Case) -> list[str]:
     """Return a sentence that holds unless the rule is broken; if no sentence fits, one that waits for a decision.
 
-    Args:
-        rule: The monitor, and perhaps the action.
-        job: The job that the monitor names; empty if it is unknown.
-        case: The case.
+    `job`: the job that the monitor names; empty if it is unknown.
     """
     monitor = rule.partition(":")[0]
     if monitor == "repeated-eviction":

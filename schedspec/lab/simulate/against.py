@@ -9,6 +9,7 @@ from typing import Any
 
 from ...scheduler.reasons.text import count
 from .columns import InputError
+from .metrics import scaled
 from .records import End, JobRecord, read_result
 
 _LESS = frozenset({
@@ -90,11 +91,8 @@ def _sentence(changes: Mapping[str, list[str]]) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    """Format a value; a time in the largest unit of which it has at least two."""
-    if unit == "s":
-        for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
-            if value >= length * 2:
-                return f"{value / length:.1f} {name}"
+    if unit == "s" and (time := scaled(value))[1] != "s":
+        return f"{time[0]:.1f} {time[1]}"
     return f"{value:.1%}" if unit == "%" else f"{value:,.4g}{unit and f' {unit}'}"
 
 

@@ -1,7 +1,7 @@
 """Turn the outcomes of a simulation into records: one for each job, and samples of the queues.
 
 1. Every outcome updates the open record of its job; the record is written as soon as the job is over.
-2. Before time advances, `Integral` integrates what the queues held and were entitled to since the last instant.
+2. Before time advances, `Metrics` integrates what the queues held and were entitled to since the last instant.
 3. Memory is bounded by the jobs that are not over: reasons of one kind share one `Wait`.
 """
 
@@ -15,7 +15,7 @@ from ...scheduler.framework.decisions import QueueNumbers
 from ...scheduler.model import resources
 from ...scheduler.reasons import Refusal, render_refusal, render_victim
 from ...virtual import outcomes
-from .metrics import Integral, Metrics
+from .metrics import Metrics
 from .records import JobEviction, JobRecord, QueueSample, Sample, Wait
 
 EXAMPLES = 5
@@ -23,7 +23,7 @@ LOAD = "load/"
 """Namespace of the workloads of a load, which records omit; jobs of a state are named by their keys."""
 
 
-class _Open:
+class _OpenRecord:
     """The open record of a job that is not over."""
 
     __slots__ = ("cards_of_pod", "held", "preempts", "reasons", "record", "since", "waits", "waits_since")
@@ -37,7 +37,7 @@ class _Open:
         self.preempts = False
 
 
-class Bookkeeping:
+class OutcomeRecorder:
     """Turn outcomes into records and samples, and pass these to `write`."""
 
     def __init__(
@@ -52,8 +52,7 @@ class Bookkeeping:
         self._write, self._metrics, self._resource = write, metrics, resource
         self._unit = resources.unit_of(resource)
         self._sample, self._capacity = sample, capacity
-        self._open: dict[str, _Open] = {}
-        self._integral = Integral(metrics)
+        self._open: dict[str, _OpenRecord] = {}
         self._numbers: dict[str, QueueNumbers] = {}
         self._waiting: dict[str, int] = {}
         self._bucket = -math.inf
@@ -67,7 +66,6 @@ class Bookkeeping:
         """Some of the jobs that wait, with their last reasons."""
 
     def process(self, outcome: outcomes.Outcome) -> None:
-        """Process the next outcome of the simulation."""
         if outcome.at > self._at:
             self._instant_is_over(outcome.at)
         match outcome:
@@ -82,8 +80,7 @@ class Bookkeeping:
                 if job is not None:  # reasons may follow the end of a job
                     self._process(job, outcome)
 
-    def _process(self, job: _Open, outcome: outcomes.Outcome) -> None:
-        """Process an outcome of a job that is not over."""
+    def _process(self, job: _OpenRecord, outcome: outcomes.Outcome) -> None:
         match outcome:
             case outcomes.Admitted():
                 job.record.admitted = outcome.at if job.record.admitted is None else job.record.admitted
@@ -101,7 +98,8 @@ class Bookkeeping:
             case outcomes.Stopped():
                 self._stopped(job, outcome)
             case outcomes.Waits():
-                self._set_reason(job, outcome.refusal, outcome.at)
+                self._end_reason(job, outcome.at)
+                job.reasons, job.waits_since = outcome.refusal, outcome.at
             case outcomes.Ended():
                 self._ended(job, outcome)
 
@@ -128,18 +126,17 @@ class Bookkeeping:
             outcome.min_member, outcome.requests, each * outcome.pods,
             outcome.run_time if outcome.run_time < math.inf else None, outcome.at,
         )  # fmt: skip
-        self._open[outcome.job] = _Open(record, each)
+        self._open[outcome.job] = _OpenRecord(record, each)
         self._waiting[outcome.queue] = self._waiting.get(outcome.queue, 0) + 1
-        self._integral.submit(outcome.queue, each, outcome.pods)
-        self._metrics.submitted(outcome.at)
+        self._metrics.submitted(outcome.at, outcome.queue, each, outcome.pods)
 
-    def _started(self, job: _Open, outcome: outcomes.Started) -> None:
+    def _started(self, job: _OpenRecord, outcome: outcomes.Started) -> None:
         record = job.record
         record.started = outcome.at if record.started is None else record.started
         record.outcome, record.attempts = "running", outcome.attempt
         self._waiting[record.queue] -= 1
 
-    def _stopped(self, job: _Open, outcome: outcomes.Stopped) -> None:
+    def _stopped(self, job: _OpenRecord, outcome: outcomes.Stopped) -> None:
         record, lost = job.record, outcome.lost * job.record.cards
         record.outcome = "waiting"
         record.card_seconds_lost += lost
@@ -147,7 +144,7 @@ class Bookkeeping:
         if record.evictions:  # the last entry broke the gang, because an outcome follows its cause
             record.evictions[-1].lost += lost
 
-    def _hold(self, job: _Open, pods: int, at: float) -> None:
+    def _hold(self, job: _OpenRecord, pods: int, at: float) -> None:
         record, cards = job.record, pods * job.cards_of_pod
         if not cards:
             return
@@ -155,9 +152,9 @@ class Bookkeeping:
             record.held.append((job.since, at, job.held))
             record.card_seconds_used += job.held * (at - job.since)
         job.held, job.since = job.held + cards, at
-        self._integral.hold(record.queue, cards)
+        self._metrics.hold(record.queue, cards)
 
-    def _ended(self, job: _Open, outcome: outcomes.Ended) -> None:
+    def _ended(self, job: _OpenRecord, outcome: outcomes.Ended) -> None:
         record = job.record
         if record.outcome == "waiting":
             self._waiting[record.queue] -= 1
@@ -166,7 +163,7 @@ class Bookkeeping:
         self._finish(job)
         self.over += 1
 
-    def _evicted(self, job: _Open, outcome: outcomes.Evicted) -> None:
+    def _evicted(self, job: _OpenRecord, outcome: outcomes.Evicted) -> None:
         why = outcome.reason
         loss = JobEviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
         self._record_loss(job, loss, lambda: render_victim(why))
@@ -175,7 +172,7 @@ class Bookkeeping:
             preemptor.preempts = True
             self._metrics.preempts(preemptor.record.cards)
 
-    def _record_loss(self, job: _Open, new: JobEviction, reason: Callable[[], str]) -> None:
+    def _record_loss(self, job: _OpenRecord, new: JobEviction, reason: Callable[[], str]) -> None:
         """Record lost pods; those of one moment and cause share an entry."""
         last = job.record.evictions[-1] if job.record.evictions else None
         if last is not None and (last.at, last.preemptor, last.action) == (new.at, new.preemptor, new.action):
@@ -185,11 +182,7 @@ class Bookkeeping:
         new.reason = reason()
         job.record.evictions = [*job.record.evictions, new]
 
-    def _set_reason(self, job: _Open, refusal: Refusal | None, at: float) -> None:
-        self._end_reason(job, at)
-        job.reasons, job.waits_since = refusal, at
-
-    def _end_reason(self, job: _Open, at: float) -> None:
+    def _end_reason(self, job: _OpenRecord, at: float) -> None:
         if job.reasons is None:
             return
         types = tuple(type(why).__name__ for why in job.reasons.items)
@@ -197,7 +190,7 @@ class Bookkeeping:
         wait.seconds += at - job.waits_since
         wait.text = render_refusal(job.reasons)
 
-    def _finish(self, job: _Open) -> None:
+    def _finish(self, job: _OpenRecord) -> None:
         record = job.record
         self._end_reason(job, self._at)
         record.waits = sorted(job.waits.values(), key=lambda wait: wait.since)
@@ -212,7 +205,7 @@ class Bookkeeping:
     def _instant_is_over(self, now: float) -> None:
         """Account for the time from the last instant to `now`."""
         if self._at > -math.inf:
-            self._integral.integrate(self._entitlements(), now - self._at)
+            self._metrics.integrate(self._entitlements(), now - self._at)
             bucket = now // self._sample
             if bucket > self._bucket:
                 self._emit_sample()
@@ -234,7 +227,7 @@ class Bookkeeping:
         for queue, numbers in self._numbers.items():
             limit = numbers.capability.get(name)
             queues[queue] = QueueSample(
-                self._integral.held.get(queue, 0.0),
+                self._metrics.held.get(queue, 0.0),
                 numbers.deserved.get(name, 0) / unit,
                 numbers.guarantee.get(name, 0) / unit,
                 None if limit is None else min(limit / unit, self._capacity),

@@ -93,8 +93,6 @@ class CellError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """One row of a trace."""
-
     line: int
     submitted: float
     run_time: float

@@ -27,7 +27,8 @@ from ...virtual.state import StateError
 from .against import differences, read_end
 from .columns import FIELDS, PRESETS, InputError
 from .inputs import Inputs, read_inputs
-from .monitored import Monitors
+from .metrics import scaled
+from .monitored import MonitoredRun
 from .records import FORMAT, End, Finding, Run
 from .runner import Outcome, run
 
@@ -83,11 +84,8 @@ def _row(name: str, spread: Mapping[str, Any]) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Format a duration in the largest unit of which it has at least two."""
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= length * 2:
-            return f"{seconds / length:.1f}{unit}"
-    return f"{seconds:.1f}s"
+    amount, unit = scaled(seconds)
+    return f"{amount:.1f}{unit[0]}"
 
 
 def _percent(part: float | None) -> str:
@@ -128,83 +126,67 @@ def _resource(text: str) -> str:
 
 
 _FILE = click.Path(path_type=Path)
+
+
+def _option(name: str, metavar: str | None, kind: Any, text: str, **more: Any) -> click.Option:
+    return click.Option([name], metavar=metavar, type=kind, help=text, **more)
+
+
+_ON_EVICTION = click.Choice([str(policy) for policy in OnEviction if policy.deletes_remaining_pods])
 OPTIONS: tuple[click.Parameter, ...] = (
-    click.Option(
-        ["--trace"], metavar="FILE", type=_FILE, help="A CSV file with one job a row, also .csv.gz; or a recording."
+    _option("--trace", "FILE", _FILE, "A CSV file with one job a row, also .csv.gz; or a recording."),
+    _option("--map", "FIELD=COLUMN,…", None, f"The columns of the trace; fields: {', '.join(FIELDS)}.", default=""),
+    _option("--preset", None, click.Choice([*PRESETS]), "The columns of a public trace; --map changes single ones."),
+    _option("--synthetic", "FILE", _FILE, "A load by rates and distributions (docs/simulation.md)."),
+    _option("--seed", "N", int, "Seed of the synthetic load (default: the file's, or 1)."),
+    _option(
+        "--state",
+        "FILE",
+        _FILE,
+        "Begin from a state: files of kubectl get -o json, a dump, or a recording and its later load.",
     ),
-    click.Option(
-        ["--map"], metavar="FIELD=COLUMN,…", default="", help=f"The columns of the trace; fields: {', '.join(FIELDS)}."
+    _option(
+        "--run-time", "TIME", _positive, "How long jobs of the state still run (default: as long as they have run)."
     ),
-    click.Option(
-        ["--preset"], type=click.Choice([*PRESETS]), help="The columns of a public trace; --map changes single ones."
-    ),
-    click.Option(
-        ["--synthetic"], metavar="FILE", type=_FILE, help="A load by rates and distributions (docs/simulation.md)."
-    ),
-    click.Option(["--seed"], metavar="N", type=int, help="Seed of the synthetic load (default: the file's, or 1)."),
-    click.Option(
-        ["--state"],
-        metavar="FILE",
-        type=_FILE,
-        help="Begin from a state: files of kubectl get -o json, a dump, or a recording and its later load.",
-    ),
-    click.Option(
-        ["--run-time"],
-        metavar="TIME",
-        type=_positive,
-        help="How long jobs of the state still run (default: as long as they have run).",
-    ),
-    click.Option(
-        ["--nodes"],
-        metavar="COUNTxCARDS",
+    _option(
+        "--nodes",
+        "COUNTxCARDS",
+        None,
+        "Nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated.",
         multiple=True,
-        help="Nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated.",
     ),
-    click.Option(
-        ["--queues"],
-        metavar="FILE",
-        type=_FILE,
+    _option(
+        "--queues",
+        "FILE",
+        _FILE,
+        "Manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1.",
         multiple=True,
-        help="Manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1.",
     ),
-    click.Option(
-        ["--policy"], metavar="FILE", type=_FILE, help="The policy (default: the state's, or policies/proportion.yaml)."
+    _option("--policy", "FILE", _FILE, "The policy (default: the state's, or policies/proportion.yaml)."),
+    _option(
+        "--resource", "NAME", _resource, "The resource name of cards.", default="nvidia.com/gpu", show_default=True
     ),
-    click.Option(
-        ["--resource"],
-        metavar="NAME",
-        type=_resource,
-        default="nvidia.com/gpu",
-        show_default=True,
-        help="The resource name of cards.",
-    ),
-    click.Option(["--skip-bad"], is_flag=True, help="Leave out bad rows of the trace, and count them."),
-    click.Option(
-        ["--out"], metavar="FILE", type=_FILE, default="simulation.jsonl", show_default=True, help="The result file."
-    ),
-    click.Option(
-        ["--until"],
-        metavar="TIME",
-        type=_positive,
-        help="Stop at this virtual time after the first submission, such as 24h.",
-    ),
-    click.Option(["--start-delay"], metavar="TIME", type=_span, default="0", help="From a pod's bind to its start."),
-    click.Option(["--grace"], metavar="TIME", type=_span, default="0", help="From a pod's eviction to its end."),
-    click.Option(
-        ["--on-eviction"],
-        type=click.Choice([str(policy) for policy in OnEviction if policy.deletes_remaining_pods]),
+    _option("--skip-bad", None, None, "Leave out bad rows of the trace, and count them.", is_flag=True),
+    _option("--out", "FILE", _FILE, "The result file.", default="simulation.jsonl", show_default=True),
+    _option("--until", "TIME", _positive, "Stop at this virtual time after the first submission, such as 24h."),
+    _option("--start-delay", "TIME", _span, "From a pod's bind to its start.", default="0"),
+    _option("--grace", "TIME", _span, "From a pod's eviction to its end.", default="0"),
+    _option(
+        "--on-eviction",
+        None,
+        _ON_EVICTION,
+        "After the eviction of a gang: restart it, continue from its last checkpoint, or give it up.",
         default=str(OnEviction.RESTART),
-        help="After the eviction of a gang: restart it, continue from its last checkpoint, or give it up.",
     ),
-    click.Option(["--checkpoint-every"], metavar="TIME", type=_positive, help="Work between checkpoints."),
-    click.Option(
-        ["--sample"],
-        metavar="TIME",
-        type=_positive,
-        help="Virtual time between samples of the queues (default: a thousandth of the load's time).",
+    _option("--checkpoint-every", "TIME", _positive, "Work between checkpoints."),
+    _option(
+        "--sample",
+        "TIME",
+        _positive,
+        "Virtual time between samples of the queues (default: a thousandth of the load's time).",
     ),
-    click.Option(["--against"], metavar="FILE", type=_FILE, help="Compare with this result of another run."),
-    click.Option(["--record"], metavar="DIR", type=_FILE, help="Write every input, as `scheduler run --record` does."),
+    _option("--against", "FILE", _FILE, "Compare with this result of another run."),
+    _option("--record", "DIR", _FILE, "Write every input, as `scheduler run --record` does."),
 )
 
 
@@ -274,7 +256,7 @@ def _simulate(given: SimpleNamespace, *, is_judged: bool) -> Outcome:
             until=until,
             begin=inputs.begin,
             cluster=inputs.cluster,
-            monitors=Monitors(Rules(policy.text)) if is_judged else None,
+            monitors=MonitoredRun(Rules(policy.text)) if is_judged else None,
             on_input=on_input,
         )
 

@@ -1,7 +1,7 @@
 """The metrics of a run. Definitions and units: docs/simulation.md.
 
-`Metrics` keeps only numbers, 16 bytes for each job, so that a million jobs fit into memory. `Integral` integrates over
-time what queues held and what they were entitled to.
+`Metrics` keeps only numbers, 16 bytes for each job, so that a million jobs fit into memory. It integrates over time
+what queues held and what they were entitled to.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return float(ordered[max(0, math.ceil(share * len(ordered)) - 1)])
 
 
+def scaled(seconds: float) -> tuple[float, str]:
+    """Return a duration in the largest unit of which it has at least two, and the unit."""
+    units = (("d", 86400), ("h", 3600), ("min", 60))
+    return next(((seconds / length, unit) for unit, length in units if abs(seconds) >= 2 * length), (seconds, "s"))
+
+
 def spread(values: Iterable[float]) -> dict[str, float]:
     """Return number, mean, p50, p95, p99 and maximum; only the number if there are no values."""
     ordered = sorted(values)
@@ -41,9 +47,7 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 @dataclass(slots=True)
-class QueueTotals:
-    """The sums of one queue."""
-
+class QueueMetrics:
     entitled: float = 0.0
     """Card-seconds to which the queue was entitled: the smaller of deserved and requested."""
     short: float = 0.0
@@ -66,7 +70,7 @@ class Metrics:
 
     capacity: float
     """Cards of all nodes."""
-    queues: dict[str, QueueTotals] = field(default_factory=dict)
+    queues: dict[str, QueueMetrics] = field(default_factory=dict)
     waits: dict[tuple[str, str], array[float]] = field(default_factory=dict)
     completions: array[float] = field(default_factory=lambda: array("d"))
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -80,14 +84,14 @@ class Metrics:
     evicted_jobs: int = 0
     evicted_cards: float = 0.0
     requested_by_preemptors: float = 0.0
+    held: dict[str, float] = field(default_factory=dict)
+    """Queue → cards that it holds now."""
+    _sizes: dict[str, dict[float, int]] = field(default_factory=dict)
+    """Number of pods by their cards, for each queue."""
+    _usual: dict[str, float] = field(default_factory=dict)
 
-    def of(self, queue: str) -> QueueTotals:
-        """Return the totals of a queue."""
-        return self.queues.setdefault(queue, QueueTotals())
-
-    def submitted(self, at: float) -> None:
-        """Note a submission: the run counts from the first one on."""
-        self.first = min(self.first, at)
+    def of(self, queue: str) -> QueueMetrics:
+        return self.queues.setdefault(queue, QueueMetrics())
 
     def add(self, job: JobRecord) -> None:
         """Add a job that is over, or that was not over at the end of the run."""
@@ -109,12 +113,54 @@ class Metrics:
             if eviction.preemptor:
                 self.evicted_cards += eviction.cards
 
+    def submitted(self, at: float, queue: str, cards: float, pods: int) -> None:
+        """Note a new job, whose pods have as many cards. The run counts from the first job on.
+
+        The size that most pods of a queue have is its usual one, at least a card.
+        """
+        self.first = min(self.first, at)
+        if not cards:
+            return
+        sizes = self._sizes.setdefault(queue, {})
+        sizes[cards] = sizes.get(cards, 0) + pods
+        self._usual[queue] = max(min(sizes, key=lambda size: (-sizes[size], size)), 1.0)
+
+    def hold(self, queue: str, cards: float) -> None:
+        """Add cards to what a queue holds; a negative number removes cards."""
+        self.held[queue] = self.held.get(queue, 0.0) + cards
+
+    def integrate(self, entitlements: dict[str, tuple[float, float]], seconds: float) -> None:
+        """Add a span without changes. `entitlements`: queue → entitled cards, and the guaranteed ones among them.
+
+        A queue is below its share only if one more pod of its usual size would fit into the gap: a deserved share of
+        4.5 cards is met by 4 cards.
+        """
+        shares = []
+        for name, (entitled, guaranteed) in entitlements.items():
+            totals, held = self.of(name), self.held.get(name, 0.0)
+            least = self._usual.get(name, 1.0) - _ROUNDING
+            is_short = entitled - held >= least
+            if is_short:
+                totals.short += (entitled - held) * seconds
+                totals.short_seconds += seconds
+                totals.current += seconds
+                totals.longest = max(totals.longest, totals.current)
+            else:
+                totals.current = 0.0
+            totals.guarantee_short_seconds += seconds if guaranteed - held >= least else 0.0
+            if entitled:
+                totals.entitled += entitled * seconds
+                shares.append(held / entitled if is_short else 1.0)
+        if shares:
+            squares = math.fsum(share * share for share in shares)
+            self.jain += seconds * (math.fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0)
+            self.contended += seconds
+
     def preempts(self, cards: float) -> None:
         """Add the cards of a job for which pods are evicted for the first time."""
         self.requested_by_preemptors += cards
 
     def result(self, end: float) -> dict[str, Any]:
-        """Return all metrics, for the result file."""
         names = sorted({queue for queue, _ in self.waits} | self.queues.keys())
         span = max(end - self.first, 0.0) if self.jobs else 0.0
         used = math.fsum(queue.held for queue in self.queues.values())
@@ -160,53 +206,3 @@ class Metrics:
 
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
-
-
-class Integral:
-    """Integrate over time what each queue holds, into `Metrics`.
-
-    A queue is below its share only if one more pod of its usual size would fit into the gap: a deserved share of 4.5
-    cards is met by 4 cards.
-    """
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self.held: dict[str, float] = {}
-        self._sizes: dict[str, dict[float, int]] = {}
-        """Number of pods by their cards, for each queue."""
-        self._usual: dict[str, float] = {}
-
-    def submit(self, queue: str, cards: float, pods: int) -> None:
-        """Note the pods of a new job: the size that most pods of a queue have is its usual one, at least a card."""
-        if not cards:
-            return
-        sizes = self._sizes.setdefault(queue, {})
-        sizes[cards] = sizes.get(cards, 0) + pods
-        self._usual[queue] = max(min(sizes, key=lambda size: (-sizes[size], size)), 1.0)
-
-    def hold(self, queue: str, cards: float) -> None:
-        """Add cards to what a queue holds; a negative number removes cards."""
-        self.held[queue] = self.held.get(queue, 0.0) + cards
-
-    def integrate(self, entitlements: dict[str, tuple[float, float]], seconds: float) -> None:
-        """Add a span without changes. `entitlements`: queue → entitled cards, and the guaranteed ones among them."""
-        shares = []
-        for name, (entitled, guaranteed) in entitlements.items():
-            totals, held = self._metrics.of(name), self.held.get(name, 0.0)
-            least = self._usual.get(name, 1.0) - _ROUNDING
-            is_short = entitled - held >= least
-            if is_short:
-                totals.short += (entitled - held) * seconds
-                totals.short_seconds += seconds
-                totals.current += seconds
-                totals.longest = max(totals.longest, totals.current)
-            else:
-                totals.current = 0.0
-            totals.guarantee_short_seconds += seconds if guaranteed - held >= least else 0.0
-            if entitled:
-                totals.entitled += entitled * seconds
-                shares.append(held / entitled if is_short else 1.0)
-        if shares:
-            squares = math.fsum(share * share for share in shares)
-            self._metrics.jain += seconds * (math.fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0)
-            self._metrics.contended += seconds

@@ -22,7 +22,7 @@ from ...virtual.outcomes import Cycle, Evicted
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
 
 
-class Monitors:
+class MonitoredRun:
     """Judges one run under a policy. Its memory grows with what lives."""
 
     def __init__(self, rules: Rules, *, burst: float = 0.0) -> None:
@@ -50,12 +50,10 @@ class Monitors:
         self._ledger.counts_binds = True
 
     def evict(self, pod: str, why: VictimReason) -> None:
-        """Process an eviction."""
         cause = f"{why.action} for {why.preemptor}"
         self._ledger.evict(pod, cause, why.action, f"{cause} of queue {why.preemptor_queue}", (why.preemptor,))
 
     def close(self) -> list[Violation]:
-        """Return all violations."""
         return self._ledger.close()
 
     def _see(self, kind: Kind, item: Any) -> None:

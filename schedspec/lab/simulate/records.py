@@ -24,8 +24,6 @@ FORMAT = 1
 
 
 class Run(msgspec.Struct, frozen=True, tag_field="kind", tag="run"):
-    """The inputs of a run."""
-
     format: int
     policy: str
     load: str
@@ -53,8 +51,6 @@ class QueueSample(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True, tag_field="kind", tag="queues"):
-    """All queues at one moment."""
-
     at: float
     queues: dict[str, QueueSample]
 
@@ -86,8 +82,6 @@ class Wait(msgspec.Struct):
 
 
 class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
-    """One job."""
-
     job: str
     queue: str
     user: str
@@ -141,7 +135,6 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
 
     @classmethod
     def of(cls, found: Violation) -> Finding:
-        """Return the record of what a monitor found."""
         return cls(found.monitor, found.time, found.cycle, found.job, found.text, found.reason)
 
 

@@ -20,12 +20,12 @@ from ...scheduler.model.cluster import Cluster
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.model import Policy
 from ...virtual import Arrival, Settings, Simulation, SimulationError
-from .bookkeeping import Bookkeeping
+from .bookkeeping import OutcomeRecorder
 from .columns import LAST, InputError
+from .inputs import InitialState
 from .metrics import Metrics
-from .monitored import Monitors
+from .monitored import MonitoredRun
 from .records import End, Finding, Run
-from .scene import Scene
 
 _REDRAW = 0.2
 """Seconds between two progress lines."""
@@ -49,7 +49,7 @@ class Outcome:
 
 def run(
     policy: Policy,
-    scene: Scene,
+    scene: InitialState,
     load: Iterable[Arrival],
     header: Run,
     *,
@@ -59,7 +59,7 @@ def run(
     until: float,
     begin: Callable[[Simulation], object] | None = None,
     cluster: Cluster | None = None,
-    monitors: Monitors | None = None,
+    monitors: MonitoredRun | None = None,
     on_input: Callable[[Input], None] | None = None,
 ) -> Outcome:
     """Simulate a load.
@@ -69,33 +69,27 @@ def run(
 
     Raises InputError if the result file cannot be written.
     """
+    make = partial(Simulation, policy, settings=settings, start=start, cluster=cluster)
     try:
         with out.open("wb") as file:
             return _run(
-                partial(Simulation, policy, settings=settings, start=start, cluster=cluster),
-                scene,
-                load,
-                header,
-                file=file,
-                until=until,
-                begin=begin or (lambda _: None),
-                monitors=monitors,
-                on_input=on_input,
-            )
+                make, scene, load, header,
+                file=file, until=until, begin=begin or (lambda _: None), monitors=monitors, on_input=on_input,
+            )  # fmt: skip
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}", "name another file with --out") from error
 
 
 def _run(
     make: Callable[..., Simulation],
-    scene: Scene,
+    scene: InitialState,
     load: Iterable[Arrival],
     header: Run,
     *,
     file: IO[bytes],
     until: float,
     begin: Callable[[Simulation], object],
-    monitors: Monitors | None,
+    monitors: MonitoredRun | None,
     on_input: Callable[[Input], None] | None,
 ) -> Outcome:
     encode = msgspec.json.Encoder().encode
@@ -105,7 +99,7 @@ def _run(
 
     write(header)
     metrics = Metrics(header.cards)
-    books = Bookkeeping(write, metrics, header.resource, sample=header.sample, capacity=header.cards)
+    books = OutcomeRecorder(write, metrics, header.resource, sample=header.sample, capacity=header.cards)
 
     def process(outcome: Any) -> None:
         books.process(outcome)
@@ -176,7 +170,7 @@ def _interruptions() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _progress(books: Bookkeeping, jobs: int | None) -> Iterator[Callable[[float], None]]:
+def _progress(books: OutcomeRecorder, jobs: int | None) -> Iterator[Callable[[float], None]]:
     """Yield a function that redraws the progress line on a terminal: virtual date, jobs done, rate, time left."""
     if not sys.stderr.isatty():
         yield lambda _: None

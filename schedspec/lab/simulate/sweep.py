@@ -122,7 +122,6 @@ def _compared_with(runs: Sweep, name: str) -> Sweep:
 
 
 def _show(runs: Sweep, page: Path | None) -> None:
-    """Print the sweep, and write its page."""
     sys.stdout.write(summary(runs))
     if page is not None and runs.runs:
         sys.stdout.write(f"page: {write(runs, page)}\n")

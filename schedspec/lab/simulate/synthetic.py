@@ -130,11 +130,7 @@ _MAX_PODS = 1_000_000
 def read_synthetic(path: Path, resource: str, seed: int | None, queues: list[str] | None = None) -> tuple[Trace, int]:
     """Make the load that a file describes.
 
-    Args:
-        path: The file.
-        resource: The resource name of cards.
-        seed: Replaces the seed of the file.
-        queues: The queues that exist; None if the file defines them.
+    `seed`: replaces the seed of the file. `queues`: the queues that exist; None if the file defines them.
 
     Returns:
         The jobs, by time of submission, and the seed.

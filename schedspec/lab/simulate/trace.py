@@ -18,27 +18,13 @@ from typing import IO, Any
 
 from ...scheduler.reasons.text import count as count_of
 from ...virtual import Arrival, OnEviction, Workload
-from .columns import (
-    FOREVER,
-    PRESETS,
-    CellError,
-    InputError,
-    RowError,
-    TraceJob,
-    check_mapping,
-    count,
-    integer,
-    moment,
-    quantity,
-    queue_name,
-    seconds,
-)
+from . import columns
 
 _GZIP = b"\x1f\x8b"
 """The first bytes of a file that gzip wrote."""
 _NO_QUEUE = "default"
 _SEPARATORS = (",", "|", ";", "\t")
-_OPTIONAL = (("started", PRESETS["openb"]["started"]),)
+_OPTIONAL = (("started", columns.PRESETS["openb"]["started"]),)
 """Fields of presets that a copy of the trace may lack."""
 _ASSUMED = (
     "no column says when jobs started: each run time is the whole time from submission to end, its wait included "
@@ -47,10 +33,10 @@ _ASSUMED = (
 
 
 @dataclass(slots=True)
-class Skipped:
+class RowProblem:
     """Bad rows of one cause that were left out."""
 
-    first: RowError
+    first: columns.RowError
     rows: int = 1
 
 
@@ -59,8 +45,8 @@ class Trace:
     """The jobs of a trace, by time of submission, and the problems of its rows."""
 
     source: str
-    jobs: list[TraceJob] = field(default_factory=list)
-    skipped: dict[tuple[str, str], Skipped] = field(default_factory=dict)
+    jobs: list[columns.TraceJob] = field(default_factory=list)
+    skipped: dict[tuple[str, str], RowProblem] = field(default_factory=dict)
     """Bad rows that were left out, by column and problem."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Queues whose names Kubernetes does not permit: name in the trace → name in the run."""
@@ -69,11 +55,10 @@ class Trace:
     unsorted: int = 0
     """Rows that are earlier than the row before them."""
 
-    def skip(self, error: RowError) -> None:
-        """Leave out a bad row."""
+    def skip(self, error: columns.RowError) -> None:
         known = self.skipped.get((error.column, error.problem))
         if known is None:
-            self.skipped[error.column, error.problem] = Skipped(error)
+            self.skipped[error.column, error.problem] = RowProblem(error)
         else:
             known.rows += 1
 
@@ -93,7 +78,6 @@ class Trace:
 
     @property
     def queues(self) -> list[str]:
-        """The names of all queues, sorted."""
         return sorted({job.queue for job in self.jobs})
 
 
@@ -107,30 +91,26 @@ def read_trace(
 ) -> Trace:
     """Read a trace.
 
-    Args:
-        path: The CSV file; `.gz` is decompressed.
-        mapping: Field → column; see `columns.FIELDS`.
-        resource: The resource name of cards.
-        skip_bad: Leave out and count bad rows instead of raising the first.
-        queues: The queues that exist; None if the trace defines them.
+    `mapping`: field → column; see `columns.FIELDS`. `skip_bad`: leave out and count bad rows instead of raising the
+    first. `queues`: the queues that exist; None if the trace defines them.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or has no job.
         RowError: a row is bad.
     """
-    check_mapping(mapping)
+    columns.check_mapping(mapping)
     try:
         with open_text(path) as file:
-            trace = _read(file, str(path), mapping, _Cells(mapping, resource, queues), skip_bad=skip_bad)
+            trace = _read(file, str(path), mapping, _JobReader(mapping, resource, queues), skip_bad=skip_bad)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(
+        raise columns.InputError(
             str(path), f"cannot be read: {reason}", "name a CSV file in UTF-8, or one compressed with gzip"
         ) from error
     if not trace.jobs:
         first = next(iter(trace.skipped.values()), None)
         why = f"all rows are bad; the first: {first.first}" if first is not None else "has no job"
-        raise InputError(str(path), why, "name a file with a header and one job a row")
+        raise columns.InputError(str(path), why, "name a file with a header and one job a row")
     trace.jobs.sort(key=lambda job: job.submitted)
     return trace
 
@@ -138,7 +118,7 @@ def read_trace(
 def open_text(path: Path) -> IO[str]:
     """Open a CSV file, plain or compressed with gzip. Raises OSError, InputError."""
     if path.is_char_device() or path.is_block_device():  # endless, as /dev/zero is
-        raise InputError(str(path), "is a device", "name a CSV file")
+        raise columns.InputError(str(path), "is a device", "name a CSV file")
     is_packed = path.suffix == ".gz"
     if path.is_file() and not is_packed:
         with path.open("rb") as file:
@@ -148,21 +128,27 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells, *, skip_bad: bool) -> Trace:
+def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _JobReader, *, skip_bad: bool) -> Trace:
     line = file.readline()
     if not line.strip():
-        raise InputError(source, "is empty", "name a file with a header and one job a row")
+        raise columns.InputError(source, "is empty", "name a file with a header and one job a row")
     separator = _separator(line, mapping)
     header = next(csv.reader([line], delimiter=separator))
     mapping = {
-        name: column for name, column in mapping.items() if (name, column) != ("duration", FOREVER) or column in header
+        name: column
+        for name, column in mapping.items()
+        if (name, column) != ("duration", columns.FOREVER) or column in header
     }
     mapping = {name: column for name, column in mapping.items() if (name, column) not in _OPTIONAL or column in header}
     for name, column in mapping.items():
         if column not in header:
-            raise InputError(f"{source}:1", f"no column {column} (for {name})", f"columns are {', '.join(header)}")
+            raise columns.InputError(
+                f"{source}:1", f"no column {column} (for {name})", f"columns are {', '.join(header)}"
+            )
         if header.count(column) > 1:
-            raise InputError(f"{source}:1", f"{header.count(column)} columns are called {column}", "rename one of them")
+            raise columns.InputError(
+                f"{source}:1", f"{header.count(column)} columns are called {column}", "rename one of them"
+            )
     places = {name: header.index(column) for name, column in mapping.items()}
     trace, last = Trace(source, renamed=cells.renamed), 0.0
     if "ended" in places and "started" not in places:
@@ -175,7 +161,7 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
         try:
             if any(row[len(header) :]):
                 place, remedy = (source, rows.line_num + 1), "quote a cell that has the separator"
-                raise RowError(
+                raise columns.RowError(
                     place, header[-1], separator.join(row), problem="is followed by more cells", remedy=remedy
                 )
             job = cells.job(row, places, source, rows.line_num + 1)
@@ -183,7 +169,7 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
             if same is not None:
                 trace.jobs[same] = cells.joined(trace.jobs[same], job, source)
                 continue
-        except RowError as error:
+        except columns.RowError as error:
             if not skip_bad:
                 raise
             trace.skip(error)
@@ -205,7 +191,7 @@ def _separator(header: str, mapping: Mapping[str, str]) -> str:
     return max(_SEPARATORS, key=found)
 
 
-class _Cells:
+class _JobReader:
     """Makes jobs from rows. Equal parts are shared, because a trace may have a million rows."""
 
     def __init__(self, mapping: Mapping[str, str], resource: str, queues: Iterable[str] | None) -> None:
@@ -215,48 +201,51 @@ class _Cells:
         self._names: dict[str, str] = {}
         self.renamed: dict[str, str] = {}
 
-    def job(self, row: list[str], places: Mapping[str, int], source: str, line: int) -> TraceJob:
+    def job(self, row: list[str], places: Mapping[str, int], source: str, line: int) -> columns.TraceJob:
         def cell(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
             if name not in places:
                 return default
             text = row[places[name]].strip() if places[name] < len(row) else ""
             try:
                 return read(text)
-            except CellError as error:
-                raise RowError(
+            except columns.CellError as error:
+                raise columns.RowError(
                     (source, line), self._columns[name], text, problem=error.problem, remedy=error.remedy
                 ) from None
 
-        submitted = cell("submitted", moment)
-        run_time = cell("duration", seconds)
+        submitted = cell("submitted", columns.moment)
+        run_time = cell("duration", columns.seconds)
         if run_time is None:  # without a column for either, every job runs for ever
             began = cell("started", _start, submitted)
-            run_time = cell("ended", lambda text: _span(began, moment(text), "started" in places), math.inf)
-        job_cards = cell("job_cards", count)
-        pods = job_cards or cell("pods", lambda text: count(text, 1), 1)
-        cards = cell("cards", count, 0) if job_cards is None else min(job_cards, 1)
+            run_time = cell("ended", lambda text: _span(began, columns.moment(text), "started" in places), math.inf)
+        job_cards = cell("job_cards", columns.count)
+        pods = job_cards or cell("pods", lambda text: columns.count(text, 1), 1)
+        cards = cell("cards", columns.count, 0) if job_cards is None else min(job_cards, 1)
+        cpu = cell("cpu", columns.quantity("cpu"))
         amounts = [
             (self._resource, str(cards)),
-            ("cpu", cell("cpu", quantity("cpu"), "0") if "cpu" in places else f"{cell('cpu_milli', count, 0)}m"),
-            ("memory", cell("memory", quantity("memory")) or f"{cell('memory_mib', _mib, 0)}Mi"),
+            ("cpu", f"{cell('cpu_milli', columns.count, 0)}m" if cpu is None else cpu),
+            ("memory", cell("memory", columns.quantity("memory")) or f"{cell('memory_mib', _mib, 0)}Mi"),
         ]  # fmt: skip
         requests = tuple((name, amount) for name, amount in amounts if amount not in ("0", "0m", "0Mi"))
         queue = cell("queue", self._queue, _NO_QUEUE)
         user = cell("user", str, "")
         shared = self._shared.setdefault((requests, queue, user), (requests, queue, user))
         group = cell("job", str, "")
-        return TraceJob(
-            line, submitted, run_time, pods, shared[0], shared[1], cell("priority", integer), shared[2], group
+        return columns.TraceJob(
+            line, submitted, run_time, pods, shared[0], shared[1], cell("priority", columns.integer), shared[2], group
         )
 
-    def joined(self, job: TraceJob, more: TraceJob, source: str) -> TraceJob:
+    def joined(self, job: columns.TraceJob, more: columns.TraceJob, source: str) -> columns.TraceJob:
         """Return a job with the pods of one more row. Raises RowError where the rows are not of one gang."""
         for field_, was, now in (("queue", job.queue, more.queue), ("cards", job.requests, more.requests)):
             if was != now:
                 what = "a queue" if field_ == "queue" else "requests"
                 problem = f"has a row with {what} other than line {job.line}: a gang has one kind of pods and one queue"
                 remedy = "correct it, or leave it out with --skip-bad"
-                raise RowError((source, more.line), self._columns["job"], more.group, problem=problem, remedy=remedy)
+                raise columns.RowError(
+                    (source, more.line), self._columns["job"], more.group, problem=problem, remedy=remedy
+                )
         return replace(
             job,
             submitted=min(job.submitted, more.submitted),
@@ -272,9 +261,9 @@ class _Cells:
     def _name(self, text: str) -> str:
         if self._known is not None and text in self._known:
             return text
-        name = queue_name(text)
+        name = columns.queue_name(text)
         if self._known is not None and name not in self._known:
-            raise CellError("is not a queue", f"add it to --queues, which has {', '.join(sorted(self._known))}")
+            raise columns.CellError("is not a queue", f"add it to --queues, which has {', '.join(sorted(self._known))}")
         taken = {*self._names.values()}
         if self._known is None:
             name = next(free for free in _names_like(name) if free not in taken)
@@ -290,14 +279,18 @@ def _names_like(name: str) -> Iterator[str]:
 
 def _start(text: str) -> float:
     if not text:
-        raise CellError("says that the job never started: nobody knows its run time", "leave it out with --skip-bad")
-    return moment(text)
+        raise columns.CellError(
+            "says that the job never started: nobody knows its run time", "leave it out with --skip-bad"
+        )
+    return columns.moment(text)
 
 
 def _span(began: float, ended: float, is_start: bool) -> float:
     if ended <= began:
         remedy = "correct it, or leave it out with --skip-bad"
-        raise CellError(f"is not after the {'start' if is_start else 'submission'}: time goes backwards", remedy)
+        raise columns.CellError(
+            f"is not after the {'start' if is_start else 'submission'}: time goes backwards", remedy
+        )
     return ended - began
 
 
@@ -307,7 +300,7 @@ def _mib(text: str) -> int:
     except ValueError:
         found = -1
     if not 0 <= found < 2**40:
-        raise CellError("is not an amount of memory", "write MiB, a number of at least 0")
+        raise columns.CellError("is not an amount of memory", "write MiB, a number of at least 0")
     return round(found)
 
 

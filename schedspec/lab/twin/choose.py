@@ -1,26 +1,154 @@
 """Choose who decides in a plan: the scheduler's own program, or our model of it.
 
-Unless the user names a scheduler, that one decides whose objects the state has, if its program is on this machine.
+Unless the user names a scheduler, that one decides whose objects the state has, if its program is on this machine. It
+runs in both worlds of a plan, as often as its order of decisions varies.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+import yaml
+
 from ...api.errors import HarnessError
 from ...clusters.programs import binaries
+from ...monitors import amounts
+from ...scheduler.model.objects import Pod
+from ...scheduler.model.task import job_key_of
+from ...scheduler.policy.loader import texts_in
 from ...schedulers import Adapter, find
-from ...schedulers.adapter import Nobody
+from ...schedulers.adapter import NoAdapter
 from ...schedulers.kube_scheduler import KubeScheduler
+from ...schedulers.kube_scheduler_process import default_policy
 from ...schedulers.kueue import Kueue
-from ...virtual.state import State, require_ours
+from ...virtual.state import State, kueue, require_ours
+from ..plan.answer import PlannedWorld
 from ..plan.changes import PolicyUse, Worlds
-from ..plan.make import Decided, Decider, Model, Request
-from .decide import decide
-from .world import Twin
+from ..plan.make import Decided, DecidingScheduler, ModelScheduler, Request, resource_of
+from .decisions import Work
+from .world import Twin, World, run_world
+
+_WORLD_BYTES = 1 << 30
+"""Memory of one world; the largest programs are the API server and the scheduler."""
+_BYTES_PER_POD = 60_000
+
+
+def decide(request: Request, worlds: Worlds, old: Twin, new: Twin, runs: int) -> Decided:
+    """Run each world `runs` times; two worlds at once where the memory suffices.
+
+    `new`: how the proposed world runs: another version of the scheduler, if the plan is of an upgrade.
+
+    Raises:
+        HarnessError, ClusterError: a world could not be made, or the scheduler ended.
+    """
+    resource = request.resource or resource_of(worlds.state)
+    sides = [(old, worlds.state, worlds.texts[0]), (new, worlds.proposed_state, worlds.texts[1])] * runs
+    with ThreadPoolExecutor(2 if _fits_twice(worlds.state) else 1) as pool:
+        try:
+            futures = [pool.submit(_run, *side, resource) for side in sides]
+            found = [future.result() for future in futures]
+        except BaseException:
+            old.stopped.set()
+            new.stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    versions = [version for _, version in found[:2]]
+    by = f"{new.adapter.name} {versions[1]}".strip() + (f" against {versions[0]}" if old is not new else "")
+    ran = [world for world, _ in found]
+    asked = str(old.adapter), str(new.adapter)
+    return Decided(ran[::2], ran[1::2], _assumptions(new, worlds.state), by, asked)
+
+
+def _fits_twice(state: State) -> bool:
+    """Whether two worlds fit into the free memory. Raises HarnessError: not even one fits."""
+    free, needs = psutil.virtual_memory().available, _WORLD_BYTES + _BYTES_PER_POD * len(state.objects["Pod"])
+    if free < needs:
+        raise HarnessError(
+            f"a world of this state needs about {needs >> 20} MiB of memory, and {free >> 20} MiB are free\n"
+            "  do next: end other programs, or use --model"
+        )
+    return free >= 2 * needs
+
+
+def _run(twin: Twin, state: State, text: str, resource: str) -> tuple[PlannedWorld, str]:
+    ours: Sequence[str] = state.scheduler_names
+    if isinstance(twin.adapter, KubeScheduler):
+        policy, ours = default_policy(), ("default-scheduler",)
+    else:
+        policy = kueue_policy(state) if twin.asks_kueue else policy_text(text)
+    found, version = run_world(twin, World(state, policy, work_of(state), resource, ours))
+    if twin.asks_kueue:
+        found.deserved = _nominal(state, resource)
+    return found, version
+
+
+def policy_text(text: str) -> str:
+    """Return the policy in a file: of a ConfigMap or a chart's values, the part that the scheduler reads."""
+    node = yaml.compose(text) if text.strip() else None
+    inner = next(texts_in(node), None) if node is not None else None
+    return text if inner is None else str(inner[1].value)
+
+
+_RUN_OUTSIDE = (
+    *("namespace", "health", "metrics", "webhook", "leaderElection", "internalCertManagement", "clientConnection"),
+    *("apiVersion", "kind", "controller", "pprofBindAddress", "tls"),
+)
+"""Settings of Kueue that depend on where it runs, and decide nothing."""
+
+
+_NEVER = {"timeout": "87600h"}
+"""Kueue waits for ready pods by default (v0.19), and would evict all work of a cluster that does not."""
+
+
+_WITHOUT_OWNERS = {"v0.18.0": {"FinishOrphanedWorkloads": False}}
+"""Kueue finishes a Workload whose Job does not exist, and the Jobs are not in a state."""
+
+
+def kueue_policy(state: State) -> str:
+    """Return Kueue's configuration in a state in the form of its adapter (`schedulers.kueue.policy`)."""
+    found = yaml.safe_load(kueue.configuration_of(state) or "{}") or {}
+    gates = found.pop("featureGates", None) or {}
+    found.setdefault("waitForPodsReady", _NEVER)
+    kept = {name: part for name, part in found.items() if name not in _RUN_OUTSIDE}
+    return yaml.safe_dump({"configuration": kept, "featureGates": gates, "gatesSince": _WITHOUT_OWNERS})
+
+
+def work_of(state: State) -> Work:
+    jobs = {key: job_key_of(pod) or _owner_of(pod) or key for key, pod in state.objects["Pod"].items()}
+    uids = {obj["metadata"]["uid"]: key for key, obj in state.others.get("Workload", {}).items()}
+    return Work(jobs, state.queues_of_work(), uids)
+
+
+def _owner_of(pod: Pod) -> str:
+    owner = next(iter(pod.metadata.owner_references or ()), None)
+    return f"{pod.metadata.namespace}/{owner.name}" if owner is not None else ""
+
+
+def _nominal(state: State, resource: str) -> dict[str, float]:
+    """Return the nominal quota of each ClusterQueue, over its flavors."""
+    return {
+        name: float(sum(amounts.parse_quantity(quota) for _, each, quota in kueue.quotas_of(queue) if each == resource))
+        for name, queue in state.others.get("ClusterQueue", {}).items()
+    }
+
+
+def _assumptions(twin: Twin, state: State) -> list[str]:
+    found = [
+        f"at once: {twin.adapter} ran on the state's objects, without controllers of work; nothing ends by itself",
+        "all times of the state are later by its age, so that waits and deadlines are those of its moment",
+        f"a victim ends {twin.grace:g} s later, and its owner creates it again; the rest of its gang keeps running",
+    ]
+    if twin.asks_kueue:
+        found.append("an evicted Workload gives its reservation back when its pods have ended, as job controllers do")
+        if not kueue.configuration_of(state):
+            found.append("the state has no configuration of Kueue: its defaults are used")
+    return found
+
 
 _RANGE = re.compile(r"(?P<name>[a-z-]+)@(?P<old>[^@]+?)\.\.(?P<new>[^@]+)")
 
@@ -45,7 +173,7 @@ class Choice:
         """Whether two versions are compared."""
         return ".." in self.scheduler
 
-    def of(self, state: State) -> Decider:
+    def of(self, state: State) -> DecidingScheduler:
         """Return who decides.
 
         Raises:
@@ -72,7 +200,7 @@ class Choice:
         twin = self._twin(adapter)
         return OwnProgram(twin, twin, self.runs or adapter.runs)
 
-    def _model(self, state: State) -> Model:
+    def _model(self, state: State) -> ModelScheduler:
         require_ours(state)
         for option, is_set in (
             ("--scheduler", self.scheduler),
@@ -86,7 +214,7 @@ class Choice:
                     f"{option}: our model decides on this state, and asks no program of a scheduler\n"
                     f"  do next: leave {remedy}"
                 )
-        return Model()
+        return ModelScheduler()
 
     def _lacks(self, adapter: Adapter) -> bool:
         return self.programs is None and bool(binaries.missing(adapter.programs, folder=None))
@@ -97,7 +225,7 @@ class Choice:
 
 def _require_work(state: State, adapter: Adapter) -> None:
     """Raise HarnessError or StateError if an adapter has nothing to decide on a state, before a cluster boots."""
-    if isinstance(adapter, Nobody):
+    if isinstance(adapter, NoAdapter):
         raise HarnessError(
             "--scheduler none: no program decides\n  do next: name the scheduler of the cluster, or --model"
         )
@@ -156,5 +284,5 @@ class OwnProgram:
         if worlds.unread:
             why = worlds.unread.splitlines()[0]
             return found._replace(assumptions=[*found.assumptions, f"our model cannot read the policy: {why}"])
-        model = Model().decide(request, worlds)
+        model = ModelScheduler().decide(request, worlds)
         return found._replace(model=(model.now[0], model.proposed[0]))

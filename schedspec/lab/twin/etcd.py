@@ -36,7 +36,6 @@ class Etcd:
         self._http = urllib3.PoolManager(retries=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.clear()
 
     def put(self, objects: Iterable[Object]) -> int:

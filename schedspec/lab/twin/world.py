@@ -56,8 +56,6 @@ class Owners:
     """The owners of a twin's work. Feed it each version in order; not thread-safe.
 
     Args:
-        api: The twin's API server.
-        etcd: Its database.
         grace: Seconds from the eviction of a Workload until its pods have ended.
         deleted: Receives the uids of the pods that a policy deletes.
     """
@@ -71,7 +69,6 @@ class Owners:
         """Uids of VolcanoJobs that a policy has ended."""
 
     def feed(self, version: Version) -> None:
-        """React to a version."""
         obj = version.object
         if version.ref.kind == Kind.POD and version.change == "gone" and obj["metadata"].get("ownerReferences"):
             self._on_gone(obj)
@@ -170,13 +167,9 @@ def objects_of(
 ) -> Iterator[Object]:
     """Yield the objects of a state as a twin has them; namespaces first.
 
-    Args:
-        state: The state.
-        scheduler_name: Name of the twin's scheduler in the spec of pods.
-        ours: Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its.
-        shift: Seconds by which all times are later.
-        grace: Seconds that a victim takes to end.
-        serves_kueue: Whether the twin's API server has Kueue's kinds.
+    `scheduler_name`: name of the twin's scheduler in the spec of pods. `ours`: names of the scheduler in the state's
+    pods; empty: every pod of a PodGroup is its. `shift`: seconds by which all times are later. `grace`: seconds that a
+    victim takes to end. `serves_kueue`: whether the twin's API server has Kueue's kinds.
     """
     spaces = {item.metadata.namespace for found in state.objects.values() for item in found.values()}
     spaces |= {obj["metadata"].get("namespace", "") for found in state.others.values() for obj in found.values()}
@@ -265,15 +258,12 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What one world has."""
-
     state: State
     policy: str
     """The scheduler's own configuration."""
     work: Work
     """Names of the state's work."""
     resource: str
-    """The resource in which amounts are counted."""
     ours: Collection[str] = ()
     """Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its."""
 

@@ -29,9 +29,7 @@ class _Unit:
 
 
 @dataclass(slots=True)
-class _Sum:
-    """The evictions for one cause."""
-
+class _EvictionSums:
     last: tuple[Pod, Eviction]
     units: dict[str, _Unit] = field(default_factory=dict)
     """By job."""
@@ -48,7 +46,7 @@ class DisproportionateMonitor(Monitor):
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
         super().__init__(ledger, rules)
-        self._sums: dict[str, dict[tuple[str, int], _Sum]] = {}
+        self._sums: dict[str, dict[tuple[str, int], _EvictionSums]] = {}
         """Preemptor → cause and the number of the last change of a node or a queue → sum."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
@@ -56,7 +54,7 @@ class DisproportionateMonitor(Monitor):
         jobs, key = self.ledger.jobs, (eviction.cause, eviction.changed)
         preemptors = [jobs[name] for name in eviction.preemptors if name in jobs]
         for job in preemptors[:1]:
-            found = self._sums.setdefault(job.key, {}).setdefault(key, _Sum((pod, eviction)))
+            found = self._sums.setdefault(job.key, {}).setdefault(key, _EvictionSums((pod, eviction)))
             found.last = pod, eviction
             waiting = [it for preemptor in preemptors for it in preemptor.waiting.values() if it.created > found.newest]
             found.waited |= {it.uid: it for it in waiting}
@@ -74,12 +72,11 @@ class DisproportionateMonitor(Monitor):
             self._judge(found)
 
     def close(self) -> None:
-        """Judge all evictions."""
         for key in [*self._sums]:
             for found in self._sums.pop(key).values():
                 self._judge(found)
 
-    def _judge(self, found: _Sum) -> None:
+    def _judge(self, found: _EvictionSums) -> None:
         waited = [*found.waited.values()]
         pods = [pod for pod in waited if pod.bound or pod.is_nominated] or waited
         if not pods:
@@ -96,7 +93,6 @@ class DisproportionateMonitor(Monitor):
 
 
 def _largest(parts: Iterable[Amounts]) -> Amounts:
-    """Return the largest amount of each dimension."""
     found: Amounts = {}
     for part in parts:
         found |= {name: max(amount, found.get(name, NONE)) for name, amount in part.items()}

@@ -87,7 +87,6 @@ class NeedlessMonitor(Monitor):
         self._units: dict[tuple[str, str], _Unit] = {}
         """Job and cause → the unit to which more evictions may belong."""
         self._new: list[_Victim] = []
-        """The victims of this moment."""
         self._decisions: dict[str, dict[str, _Decision]] = {}
         """Preemptor → cause → its decision."""
         self._on_node: dict[str, list[_Victim]] = {}
@@ -171,7 +170,6 @@ class NeedlessMonitor(Monitor):
                     self._decide(victim)
 
     def close(self) -> None:
-        """Decide all victims."""
         for victims in [*self._later.values(), *self._on_node.values()]:
             for victim in victims:
                 self._decide(victim)
@@ -292,10 +290,8 @@ def _decision_of(eviction: Eviction) -> tuple[str, int]:
 
 
 def _is_within(held: Amounts, limits: Amounts) -> bool:
-    """Whether the amounts that a node or a queue would hold are within the limits."""
     return not amounts.above(held, limits, held)
 
 
 def _is_beyond(more: Amounts, left: Amounts) -> bool:
-    """Whether amounts exceed what is left in a dimension."""
     return any(more.get(name, NONE) > max(amount, NONE) for name, amount in left.items())

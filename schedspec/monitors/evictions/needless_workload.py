@@ -27,7 +27,7 @@ _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
 
 
 @dataclass(slots=True)
-class _Preemption:
+class _WorkloadEviction:
     """The evictions of one Workload's pods for one preemptor."""
 
     job: Job
@@ -53,7 +53,7 @@ class NeedlessWorkloadMonitor(Monitor):
 
     def __init__(self, ledger: Ledger, rules: Rules) -> None:
         super().__init__(ledger, rules)
-        self._open: dict[tuple[str, str], _Preemption] = {}
+        self._open: dict[tuple[str, str], _WorkloadEviction] = {}
         self._pools: dict[str, str] = {}
         """Workload with bound pods → the pool of quota that it uses."""
         self._freed: deque[tuple[float, str, Job | None]] = deque()
@@ -70,7 +70,7 @@ class NeedlessWorkloadMonitor(Monitor):
             if preemptor is None or named is None or Kind.WORKLOAD not in pod.job.groups:
                 return
             admission = quotas.admission_of(pod.job.groups[Kind.WORKLOAD])
-            found = self._open[pod.job.key, named[1]] = _Preemption(pod.job, preemptor, eviction, admission, pool)
+            found = self._open[pod.job.key, named[1]] = _WorkloadEviction(pod.job, preemptor, eviction, admission, pool)
             found.is_disturbed = any(found.is_disturbed_by(of, by) for _, of, by in self._freed)
         found.pods.append(pod)
 
@@ -121,7 +121,7 @@ class NeedlessWorkloadMonitor(Monitor):
                 text = f"Workload {found.job.key} was evicted although its quota was free beside everything that runs"
                 self.find(text, found.pods[0], found.eviction)
 
-    def _fits(self, found: _Preemption) -> bool:
+    def _fits(self, found: _WorkloadEviction) -> bool:
         ledger, unit = self.ledger, amounts.total(pod.requests for pod in found.pods)
         if ledger.quotas and not self._has_quota(found):
             return False
@@ -139,7 +139,7 @@ class NeedlessWorkloadMonitor(Monitor):
         beside = amounts.total(pod.requests for pod in ledger.pods.values() if pod.keeps and pod.job is not found.job)
         return not amounts.above(amounts.total([beside, unit, *unmet]), amounts.of_world(ledger.nodes.values()), freed)
 
-    def _has_quota(self, found: _Preemption) -> bool:
+    def _has_quota(self, found: _WorkloadEviction) -> bool:
         others = (
             job.groups[Kind.WORKLOAD]
             for job in self.ledger.jobs.values()

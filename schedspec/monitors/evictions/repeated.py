@@ -30,7 +30,6 @@ class RepeatedMonitor(Monitor):
         """The repeated evictions of this moment, with the number of the one before."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
-        """Note a repeated eviction."""
         known, key = pod.job.last_evicted, (pod.key, eviction.cause)
         if key in known and eviction.message:
             self._again.append((pod, eviction, known[key]))

@@ -34,7 +34,6 @@ class CapabilityMonitor(Monitor):
         self._has_cards = rules.queue_plugin == CARD_PLUGIN
 
     def on_bound(self, pod: Pod) -> None:
-        """Compare what queues hold with their limits."""
         if not self.rules.queue_plugin:
             return
         requested = {name: amount for name, amount in pod.requests.items() if amount > 0 and name != "pods"}

@@ -33,7 +33,7 @@ class _Bind(NamedTuple):
     """The amounts that were freed before the bind for the job, or without a named preemptor."""
 
 
-class _Cut(NamedTuple):
+class _GuaranteeEviction(NamedTuple):
     """An eviction that cuts into a guarantee, unless the queue has as much reserved for its waiting jobs."""
 
     pod: Pod
@@ -53,7 +53,7 @@ class GuaranteeMonitor(Monitor):
         self._binds: list[_Bind] = []
         self._lacking: set[str] = set()
         """Dimensions of which too little was free at the last bind: each is reported once until enough is free."""
-        self._cuts: list[_Cut] = []
+        self._cuts: list[_GuaranteeEviction] = []
         self._unnamed: dict[str, Amounts] = {}
         """Node → what evictions without a named preemptor freed there, and no bind has used."""
         self._has_cards = rules.queue_plugin == CARD_PLUGIN
@@ -120,10 +120,9 @@ class GuaranteeMonitor(Monitor):
         for name in ledger.lineage(pod.job.queue):
             guarantees, held = [spec.guarantee for spec in ledger.lately(name)], ledger.below(name)
             if name not in receives and _short(guarantees, held, pod.requests):
-                self._cuts.append(_Cut(pod, eviction, name, guarantees, held))
+                self._cuts.append(_GuaranteeEviction(pod, eviction, name, guarantees, held))
 
     def on_moment(self) -> None:
-        """Judge the acts of the moment."""
         for bind in self._binds:
             left, unused = self._beside_victims(bind)
             text = self._text(bind, left, unused)
@@ -189,7 +188,6 @@ class GuaranteeMonitor(Monitor):
 
 
 def _beyond(free: Amounts, unused: UnusedGuarantees, line: Sequence[str], dimension: str) -> Decimal:
-    """Return what is free beyond the unused guarantees beside a queue."""
     return free.get(dimension, NONE) - sum(unused.beside(line, dimension).values(), NONE)
 
 
@@ -200,12 +198,7 @@ def _taken(
 
     The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent.
 
-    Args:
-        pool: The cluster or an ancestor of the queue.
-        left: What is free there after the bind.
-        line: The queue and its ancestors, the queue first.
-        requested: The dimensions.
-        unused: The unused guarantees.
+    `pool`: the cluster or an ancestor of the queue. `left`: what is free there after the bind.
     """
     for dimension in (name for name in requested if name in left):
         others = unused.beside(line[: line.index(pool)] if pool else line, dimension)

@@ -37,12 +37,11 @@ from ...api.capabilities import Capability
 from ...api.errors import PolicyRefusedError
 from ...api.kinds import GPU
 from ...clusters.programs import binaries
-from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import program
-from ...clusters.protocol import BinaryError, Settings
-from .. import programs_folder
-from ..adapter import Adapter, AdapterError, Site, UnsuitableClusterError
-from ..daemon import Daemon, Programs, free_port
+from ...clusters.protocol import Settings
+from ..adapter import OF_OTHERS, Adapter, Objects, Site, UnsuitableClusterError, read_policy
+from ..daemon import Daemon, ProgramScheduler, free_port
+from ..installable import definitions_of
 from ..readiness import NotReadyError, retrying
 
 SCHEDULER, BINDER = "kai-scheduler", "kai-binder"
@@ -61,14 +60,10 @@ class KaiPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(text: str) -> KaiPolicy:
-    """Return the policy in a file. Raises PolicyRefusedError."""
-    try:
-        return msgspec.convert(yaml.safe_load(text) or {}, KaiPolicy)
-    except (msgspec.ValidationError, yaml.YAMLError) as problem:
-        raise PolicyRefusedError(f"this is not a policy of KAI:\n  {problem}", str(problem)) from None
+    return read_policy(text, KaiPolicy, "KAI")
 
 
-class KaiProcesses(Programs):
+class KaiProcesses(ProgramScheduler):
     """Two programs. The binder keeps running when a new policy restarts the scheduler."""
 
     def __init__(self, site: Site, programs: Mapping[str, Path]) -> None:
@@ -108,12 +103,7 @@ class KaiProcesses(Programs):
 
 
 def _require_running(scheduler: Daemon) -> None:
-    """Check the log of a scheduler since its start.
-
-    Raises:
-        PolicyRefusedError: KAI rejected the policy.
-        NotReadyError: the first session has not ended yet.
-    """
+    """Check the log of a scheduler since its start. Raises PolicyRefusedError or NotReadyError."""
     log = scheduler.text()
     if refused := _REFUSED.search(log):
         raise PolicyRefusedError(f"KAI refused the policy:\n  {refused[0]}", refused[0])
@@ -132,7 +122,6 @@ _UNLIMITED: Final = -1
 
 
 def of_scenario(queues: Sequence[Object]) -> list[Object]:
-    """Return KAI's Queues for those of a scenario, the top one first."""
     found = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
     found.setdefault(DEFAULT, {})
     named = {resource for spec in found.values() for amounts in _named(spec) for resource in amounts}
@@ -181,7 +170,6 @@ def _made(name: str, spec: Object) -> Object:
 
 PROGRAMS = (SCHEDULER, BINDER)
 DEFINITIONS = ("deployments/kai-scheduler/crds/*.yaml",)
-"""Paths of the definitions in KAI's source."""
 _OF_VOLCANO = "its jobs are Kubernetes' own, with a PodGroup"
 
 
@@ -198,23 +186,17 @@ class Kai(Adapter):
     silent_for: ClassVar[float] = 3.0
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
+        **OF_OTHERS,
         Capability.POLICY_FILES: "its policy is a list of actions of its own",
-        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
         Capability.ACTIONS: "its actions are others",
         Capability.CARDS: "its queues count cards of all models together",
         Capability.PROTECTION: "nothing exempts a queue; a PodGroup is preemptible or not",
         Capability.VALIDATION: "its webhooks are not installed",
-        Capability.JOB_TASKS: _OF_VOLCANO,
-        Capability.JOB_POLICIES: _OF_VOLCANO,
-        Capability.COMMANDS: "it has no Commands",
-        Capability.PYTORCHJOBS: "no training operator is installed",
+        **dict.fromkeys((Capability.JOB_TASKS, Capability.JOB_POLICIES), _OF_VOLCANO),
         Capability.PHASES: "its PodGroups have conditions, no phases",
         Capability.GROWTH: "this adapter does not grow a PodGroup",
-        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
-        Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "the status of its queues has no deserved amounts",
-        Capability.TOPOLOGY: "this adapter makes no Topology",
-        Capability.PREFERRED_TOPOLOGY: "this adapter makes no Topology",
+        **dict.fromkeys((Capability.TOPOLOGY, Capability.PREFERRED_TOPOLOGY), "this adapter makes no Topology"),
         Capability.PARTITIONS: "this adapter divides no PodGroup",
         Capability.SHARED_CARDS: "its parts of cards have annotations of their own",
         Capability.DISRUPTION_MODE: "a PodGroup loses the pods above its minimum, or all",
@@ -233,37 +215,25 @@ class Kai(Adapter):
         del settings
         option = "--scheduler-binaries"
         binaries.require(PROGRAMS, folder=folder, progress=progress, option=option, version=self.wanted)
-        self._source(folder)
+        definitions_of(folder, program(SCHEDULER, version=self.wanted), DEFINITIONS, "KAI")
 
     def scheduler(self, site: Site) -> KaiProcesses:
         folder = site.scheduler_programs
         found = binaries.provide(PROGRAMS, folder=folder, progress=site.progress, version=self.wanted)
         return KaiProcesses(site, {name: binary.path for name, binary in found.items()})
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del nodes, policy
         return of_scenario(queues)
 
     def definitions(self, site: Site) -> Path:
-        """Return a folder with KAI's definitions and that of the Queue, which stores a scenario's table.
-
-        Raises:
-            AdapterError: the definitions are not available.
-        """
+        """Return a folder with KAI's definitions and that of the Queue, which stores a scenario's table."""
+        first = program(SCHEDULER, version=self.wanted)
+        found = definitions_of(site.scheduler_programs, first, DEFINITIONS, "KAI")
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
         ours = (distribution.folder("scheduler") / "crds").glob("*queue*.yaml")
-        for prefix, sources in (("", self._source(site.scheduler_programs).glob("*.yaml")), ("schedspec-", ours)):
+        for prefix, sources in (("", found.glob("*.yaml")), ("schedspec-", ours)):
             for source in sorted(sources):
                 (folder / f"{prefix}{source.name}").write_bytes(source.read_bytes())
         return folder
-
-    def _source(self, folder: Path | None) -> Path:
-        if folder is not None and (folder / programs_folder.CRDS).is_dir():
-            return folder / programs_folder.CRDS
-        try:
-            return definitions(program(SCHEDULER, version=self.wanted), DEFINITIONS)
-        except BinaryError as problem:
-            raise AdapterError(f"KAI's definitions: {problem}; or put them into crds/ of that folder") from problem

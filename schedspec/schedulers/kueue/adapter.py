@@ -23,19 +23,17 @@ from ...api.errors import PolicyRefusedError, SchedulerDiedError
 from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
-from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
-from ...clusters.protocol import BinaryError, Settings
+from ...clusters.protocol import Settings
 from .. import programs_folder
-from ..adapter import AdapterError, Scheduler, Site, UnsuitableClusterError, sha256
-from ..deployed import DeploymentPlace, tag_of
+from ..adapter import OF_OTHERS, Objects, Scheduler, Site, UnsuitableClusterError, sha256
+from ..deployed import DeploymentSite, tag_of
 from ..from_images import Images
-from ..installable import Installable
+from ..installable import InstallableAdapter, definitions_of
 from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
-from . import policy as policies
-from .policy import KueuePolicy
-from .processes import SECRET_NAME, KueueProcess, Manager
+from .processes import SECRET_NAME, KueueProcess, KueueProgram
+from .quota import KueuePolicy
 
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
 
@@ -48,7 +46,7 @@ class KueueScheduler(Scheduler):
 
     def __init__(
         self,
-        manager: Manager,
+        manager: KueueProgram,
         placement: KubeSchedulerProcess,
         placement_policy: str,
         read: Callable[[str], KueuePolicy],
@@ -65,7 +63,6 @@ class KueueScheduler(Scheduler):
         self._placement.start(self._placement_policy)
 
     def stop(self) -> None:
-        """Stop both programs."""
         self._manager.stop()
         self._placement.stop()
         self._sha256 = ""
@@ -80,20 +77,11 @@ class KueueScheduler(Scheduler):
         self._placement.attach(handle["placement"])
 
     def check(self) -> None:
-        """Check that both programs run.
-
-        Raises:
-            SchedulerDiedError: one of them ended.
-        """
         self._manager.check()
         self._placement.check()
 
     def use_policy(self, text: str) -> str:
-        """Restart Kueue if the policy has another configuration. The settings of queues are applied with the queues.
-
-        Raises:
-            PolicyRefusedError: the file is not a policy of Kueue, or Kueue refused its configuration.
-        """
+        """Restart Kueue if the policy has another configuration. The settings of queues are applied with the queues."""
         wanted = sha256(text)
         if wanted != self._sha256:
             try:
@@ -113,7 +101,6 @@ class KueueScheduler(Scheduler):
 
 PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)
-"""Paths of the definitions in Kueue's source."""
 WATCHED = (
     *("admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs"),
     *("provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads"),
@@ -122,20 +109,20 @@ _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "
 """Kinds whose definitions must name a conversion webhook: Kueue's certificate manager expects that."""
 
 
-class Kueue(Installable):
+class Kueue(InstallableAdapter):
     """Kueue with its own definitions. Queues of the scenario's tables become ClusterQueues, LocalQueues and Cohorts."""
 
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
     has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = {f"{kind}.kueue.x-k8s.io": "" for kind in WATCHED}
-    place: ClassVar[DeploymentPlace] = deployed.PLACE
+    place: ClassVar[DeploymentSite] = deployed.PLACE
     runs_beside: ClassVar[bool] = False
     templates: ClassVar[str] = "kueue"
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
+        **OF_OTHERS,
         Capability.POLICY_FILES: "its policy is a configuration and preemption settings of its own",
-        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
         Capability.ACTIONS: "its cycle has no steps that a policy could leave out",
         Capability.CARDS: "this adapter makes one flavor, not one for each model of card",
         Capability.QUEUE_PRIORITY: "a ClusterQueue has no priority",
@@ -143,14 +130,10 @@ class Kueue(Installable):
         Capability.VALIDATION: "its webhooks are not installed",
         Capability.JOB_TASKS: "a Job has pods of one kind",
         Capability.JOB_POLICIES: "a Job has no policies on events",
-        Capability.COMMANDS: "it has no Commands",
-        Capability.PYTORCHJOBS: "no training operator is installed",
         Capability.PHASES: "Workloads have conditions, no phases",
-        Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "the status of a ClusterQueue has no deserved amounts",
         Capability.SPARE_PODS: "a Workload is admitted and evicted as a whole",
         Capability.GROWTH: "an admitted Workload does not grow",
-        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
         Capability.PARTITIONS: "this adapter divides no podset into slices",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.CLASS_SETTINGS: "a WorkloadPriorityClass has a value only",
@@ -195,7 +178,7 @@ class Kueue(Installable):
         scheduler = KubeSchedulerProcess(site, minor, gates="")
         return KueueScheduler(self._manager(site), scheduler, default_policy(), self.read)
 
-    def _manager(self, site: Site) -> Manager:
+    def _manager(self, site: Site) -> KueueProgram:
         if version := self.installed(site):
             return deployed.InstalledKueue(site, version)
         if self.images:
@@ -206,26 +189,21 @@ class Kueue(Installable):
             return deployed.KueueInPods(site, Images(found.version, programs={PROGRAM: found.path}))
         return KueueProcess(site, found)
 
-    def companions(
-        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
-    ) -> Sequence[dict[str, Any]]:
+    def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         return quota.of_scenario(queues, nodes, self.read(policy))
 
-    def read(self, policy: str) -> policies.KueuePolicy:
+    def read(self, policy: str) -> KueuePolicy:
         """Return a policy within the configuration of this run. Raises PolicyRefusedError."""
-        found = policies.read(policy)
+        found = quota.read(policy)
         if not self.configuration:
             return found
         file = self.configurations_folder() / f"{self.configuration}.yaml"
-        return found.within(policies.read(file.read_text("utf-8")))
+        return found.within(quota.read(file.read_text("utf-8")))
 
     def definitions(self, site: Site) -> Path:
         """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.
 
         The definitions of an installed Kueue are not changed.
-
-        Raises:
-            AdapterError: the definitions are not available.
         """
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
@@ -238,17 +216,8 @@ class Kueue(Installable):
         return folder
 
     def source(self, folder: Path | None) -> Path:
-        """Return the folder of Kueue's definitions: the user's, or one with those of the pinned version.
-
-        Raises:
-            AdapterError: the definitions are not available.
-        """
-        if folder is not None and (folder / "crds").is_dir():
-            return folder / "crds"
-        try:
-            return definitions(program(PROGRAM, version=self.wanted), DEFINITIONS)
-        except BinaryError as problem:
-            raise AdapterError(f"Kueue's definitions: {problem}; or put them into crds/ of that folder") from problem
+        """Return the folder of Kueue's definitions: the user's, or the pinned version's. Raises AdapterError."""
+        return definitions_of(folder, program(PROGRAM, version=self.wanted), DEFINITIONS, "Kueue")
 
 
 def converted(definition: dict[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ import yaml
 
 from ...api.client import Api
 from ..adapter import AdapterError, Site, UnsuitableClusterError
-from ..deployed import Deployed, DeploymentPlace
+from ..deployed import DeployedProgram, DeploymentSite
 from ..from_images import FromImages, ImageProgram, Images, made
-from .policy import KueuePolicy
-from .processes import NAMESPACE, SECRET_NAME, VERBOSE, Manager, configured, require_running
+from .processes import NAMESPACE, SECRET_NAME, VERBOSE, KueueProgram, configured, require_running
+from .quota import KueuePolicy
 
-PLACE: Final = DeploymentPlace(
+PLACE: Final = DeploymentSite(
     NAMESPACE, "kueue-controller-manager", "kueue-manager-config", "controller_manager_config.yaml"
 )
 _CONFIG, _CERTS = "/config", "/certs"
@@ -37,12 +37,12 @@ _SHARING: Final = ("fairSharing", "admissionFairSharing")
 """Parts of Kueue's configuration that differ between policies."""
 
 
-class KueueInPods(Manager):
+class KueueInPods(KueueProgram):
     """Kueue in a pod of a Kind cluster. A policy with another configuration restarts the pod."""
 
     def __init__(self, site: Site, images: Images) -> None:
         self._images, self._version = FromImages(site, PLACE, PARTS, images), images.version
-        self._deployed = Deployed(site.api, PLACE, "Kueue", site.scale)
+        self._deployed = DeployedProgram(site.api, PLACE, "Kueue", site.scale)
         self._running = ""
 
     def configure(self, policy: KueuePolicy) -> None:
@@ -75,11 +75,11 @@ class KueueInPods(Manager):
         return self._deployed.last_lines(count)
 
 
-class InstalledKueue(Manager):
+class InstalledKueue(KueueProgram):
     """Kueue as the user has installed it. The run changes nothing."""
 
     def __init__(self, site: Site, version: str) -> None:
-        self._deployed = Deployed(site.api, PLACE, "Kueue", site.scale)
+        self._deployed = DeployedProgram(site.api, PLACE, "Kueue", site.scale)
         self._version = version
 
     def configure(self, policy: KueuePolicy) -> None:
@@ -111,7 +111,7 @@ def require_usable(api: Api, version: str) -> None:
             f"the installed Kueue {version} does not serve kueue.x-k8s.io/v1beta2\n"
             f"  where: {api.server}\n  do next: install Kueue v0.17 or later, or run on a cluster of your own"
         )
-    configuration = yaml.safe_load(Deployed(api, PLACE, "Kueue", 1.0).configuration()) or {}
+    configuration = yaml.safe_load(DeployedProgram(api, PLACE, "Kueue", 1.0).configuration()) or {}
     managed = (configuration.get("integrations") or {}).get("frameworks") or ["batch/job"]
     if missing := [name for name in _FRAMEWORKS if name not in managed]:
         raise AdapterError(

@@ -18,7 +18,7 @@ from ...clusters.programs import binaries
 from ..adapter import Scheduler, Site
 from ..daemon import Daemon, free_port
 from ..readiness import NotReadyError, retrying
-from .policy import KueuePolicy
+from .quota import KueuePolicy
 
 NAMESPACE: Final = "kueue-system"
 SECRET_NAME: Final = "kueue-webhook-server-cert"  # noqa: S105 - a name
@@ -33,7 +33,7 @@ _LOGGERS: Final = ("job", "v1_pod", *(f"{kind}-reconciler" for kind in _QUOTA))
 """Loggers of the controllers that have to run before Kueue admits anything."""
 
 
-class Manager(Scheduler):
+class KueueProgram(Scheduler):
     """Kueue itself: a process, pods from an image, or an installation. `configure` starts it."""
 
     def prepare(self) -> None:
@@ -49,7 +49,7 @@ class Manager(Scheduler):
         raise NotImplementedError
 
 
-class KueueProcess(Manager):
+class KueueProcess(KueueProgram):
     """One program. A policy with another configuration restarts it."""
 
     def __init__(self, site: Site, program: binaries.Binary) -> None:
@@ -109,7 +109,6 @@ class KueueProcess(Manager):
 
 
 def configured(policy: KueuePolicy, version: str, webhook: dict[str, Any]) -> str:
-    """Return the configuration of a Kueue of this version for this policy."""
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -129,11 +128,7 @@ def configured(policy: KueuePolicy, version: str, webhook: dict[str, Any]) -> st
 
 
 def require_running(log: str) -> None:
-    """Check the log of Kueue since its start.
-
-    Raises:
-        NotReadyError: a controller does not run yet.
-    """
+    """Check the log of Kueue since its start. Raises NotReadyError: a controller does not run yet."""
     lines = [line for line in log.splitlines() if _STARTED in line]
     waiting = [name for name in _LOGGERS if not any(f'"logger":"{name}"' in line for line in lines)]
     if waiting:

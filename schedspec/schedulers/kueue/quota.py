@@ -1,4 +1,4 @@
-"""Translate the queues of a scenario into Kueue's objects. No I/O.
+"""Translate the queues of a scenario into Kueue's objects, by a policy. No I/O.
 
 A queue becomes a ClusterQueue with a LocalQueue of the same name in the scenario's namespace; a queue with children
 becomes a Cohort. The top Cohort holds the capacity of the nodes that no queue deserves.
@@ -26,12 +26,60 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import msgspec
 from kubernetes.utils.quantity import parse_quantity
 
 from ...api.kinds import KUEUE_DEFAULT, LEVELS, WORLD
-from .policy import KueuePolicy
+from ..adapter import read_policy
+
+
+class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy in one file: Kueue's configuration, and the preemption settings of every ClusterQueue.
+
+    Attributes:
+        configuration: Merged into Kueue's Configuration, for instance `{fairSharing: {…}}`.
+        featureGates: For instance `{TopologyAwareScheduling: false}`.
+        gatesSince: Feature gates by the version that has them first, `{v0.19.2: {PrioritizePreemptorWorkloads: true}}`.
+            An older Kueue would reject them and runs without them.
+        clusterQueue: Merged into each ClusterQueue's spec, for instance `{preemption: {reclaimWithinCohort: Any}}`.
+        shares: How the scenario's queues become quotas.
+        topology: Whether Kueue counts what is free on each node, also where the scenario's nodes are in no racks.
+        tiers: The rules for the monitors, in the format of our policies.
+    """
+
+    configuration: dict[str, Any] = {}
+    featureGates: dict[str, bool] = {}  # noqa: N815 - Kueue's word
+    gatesSince: dict[str, dict[str, bool]] = {}  # noqa: N815 - like Kueue's words
+    clusterQueue: dict[str, Any] = {}  # noqa: N815 - Kueue's word
+    shares: Literal["amounts", "parts", "weights", "flavors", "use"] = "amounts"
+    topology: bool = False
+    tiers: list[dict[str, Any]] = []
+
+    def gates(self, version: str) -> dict[str, bool]:
+        known = [gates for since, gates in self.gatesSince.items() if _numbers(since) <= _numbers(version)]
+        return {name: on for gates in (self.featureGates, *known) for name, on in gates.items()}
+
+    def within(self, outer: KueuePolicy) -> KueuePolicy:
+        """Return this policy in a configuration; what the policy says itself comes first."""
+        return msgspec.structs.replace(
+            self,
+            configuration={**outer.configuration, **self.configuration},
+            featureGates={**outer.featureGates, **self.featureGates},
+            topology=self.topology or outer.topology,
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    """Return `[0, 19, 2]` for `v0.19.2`; for a name that is no version, a number above all versions."""
+    parts = version.removeprefix("v").split("-")[0].split(".")
+    return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else [10**9]
+
+
+def read(text: str) -> KueuePolicy:
+    return read_policy(text, KueuePolicy, "Kueue")
+
 
 Object = dict[str, Any]
 Amounts = dict[str, Decimal]
@@ -47,8 +95,6 @@ _NOT_QUOTA: Final = ("pods", "ephemeral-storage")
 
 
 class _Queue:
-    """The amounts of one queue."""
-
     def __init__(self, obj: Object, *, weights: bool) -> None:
         spec = obj.get("spec") or {}
         self.name = str(obj["metadata"]["name"])
@@ -65,7 +111,6 @@ class _Queue:
 
 
 def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: KueuePolicy) -> list[Object]:
-    """Return the flavor, the Cohorts, the ClusterQueues and the LocalQueues of a scenario."""
     weights = policy.shares == "weights"
     found = {queue.name: queue for queue in (_Queue(obj, weights=weights) for obj in queues)}
     found.setdefault(DEFAULT, _Queue({"metadata": {"name": DEFAULT}}, weights=weights))

@@ -16,7 +16,7 @@ from ...api.capabilities import Capability
 from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
-from ..adapter import Adapter, AdapterError, Site
+from ..adapter import OF_OTHERS, Adapter, AdapterError, Site
 from . import queues as yunikorn_queues
 from .process import SCHEDULER, YuniKornProcess
 
@@ -34,24 +34,18 @@ class YuniKorn(Adapter):
     silent_for: ClassVar[float] = 3.0
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
+        **OF_OTHERS,
         Capability.POLICY_FILES: "its policy is a part of its configuration",
-        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
         Capability.ACTIONS: "its cycle has no steps that a policy could leave out",
         Capability.CARDS: "its queues count cards of all models together",
         Capability.PROTECTION: "a queue or a pod may be preempted last, not never",
         Capability.VALIDATION: "its queues are no objects of the API server",
-        Capability.JOB_TASKS: _OF_VOLCANO,
-        Capability.JOB_POLICIES: _OF_VOLCANO,
-        Capability.COMMANDS: "it has no Commands",
-        Capability.PYTORCHJOBS: "no training operator is installed",
+        **dict.fromkeys((Capability.JOB_TASKS, Capability.JOB_POLICIES), _OF_VOLCANO),
         Capability.PHASES: "its applications are no objects of the API server",
         Capability.GROWTH: "this adapter does not grow an application",
-        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
-        Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "its queues have guaranteed amounts, and no status in the API server",
         Capability.NODE_ORDER: "it spreads or packs pods over all nodes, and knows no groups of nodes",
-        Capability.TOPOLOGY: "a task group has no topology",
-        Capability.PREFERRED_TOPOLOGY: "a task group has no topology",
+        **dict.fromkeys((Capability.TOPOLOGY, Capability.PREFERRED_TOPOLOGY), "a task group has no topology"),
         Capability.PARTITIONS: "a task group has no parts",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.DISRUPTION_MODE: "it preempts single pods only",

@@ -26,8 +26,8 @@ import msgspec
 import yaml
 from kubernetes.utils.quantity import parse_quantity
 
-from ...api.errors import PolicyRefusedError
 from ...api.kinds import DEFAULT_QUEUE
+from ..adapter import read_policy
 
 Object = dict[str, Any]
 Amounts = dict[str, Decimal]
@@ -50,15 +50,10 @@ class YuniKornPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(text: str) -> YuniKornPolicy:
-    """Return the policy in a file. Raises PolicyRefusedError."""
-    try:
-        return msgspec.convert(yaml.safe_load(text) or {}, YuniKornPolicy)
-    except (msgspec.ValidationError, yaml.YAMLError) as problem:
-        raise PolicyRefusedError(f"this is not a policy of YuniKorn:\n  {problem}", str(problem)) from None
+    return read_policy(text, YuniKornPolicy, "YuniKorn")
 
 
 def user_of(queue: str) -> str:
-    """Return the user whose applications are placed in a queue."""
     return f"queue:{queue}"
 
 
@@ -83,7 +78,6 @@ class _Tree:
         self._specs, self._guaranteed = specs, guaranteed
 
     def below(self, parent: str) -> list[Object]:
-        """Return the configuration of the queues below a queue."""
         return [self._queue(name) for name in self._children(parent)]
 
     def rules(self) -> list[Object]:

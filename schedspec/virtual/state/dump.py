@@ -19,22 +19,9 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from ...scheduler import kube
 from ...scheduler.controllers.runtime.objects import JOBS
 from ...scheduler.inputs import Input, PolicyLoaded, Started, Taken, write_line
-from ...scheduler.kube import (
-    NODES,
-    PODGROUPS,
-    PODS,
-    QUEUES,
-    WATCHED,
-    Client,
-    Forbidden,
-    Http,
-    KubeError,
-    NotFound,
-    Resource,
-    connect_as_kubectl,
-)
 from ...scheduler.model.objects import Object, ObjectMeta, read_annotations
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.loader import PolicyError, load_policy, read_policy
@@ -46,7 +33,7 @@ from .renaming import NameRow
 from .state import State, StateError
 
 T = TypeVar("T", bound=msgspec.Struct)
-_NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, QUEUES, PODGROUPS)
+_NEEDED: tuple[kube.Resource[Any], ...] = (kube.NODES, kube.PODS, kube.QUEUES, kube.PODGROUPS)
 
 
 class ConfigMap(Object):
@@ -56,7 +43,7 @@ class ConfigMap(Object):
     data: dict[str, str] | None = None
 
 
-CONFIGS = Resource("", "v1", "configmaps", "ConfigMap", ConfigMap)
+CONFIGS = kube.Resource("", "v1", "configmaps", "ConfigMap", ConfigMap)
 POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-scheduler-configmap"))
 """Namespace and name of the ConfigMaps with a policy: ours as `deploy/` installs it, and Volcano's."""
 
@@ -82,7 +69,7 @@ def main(given: SimpleNamespace) -> int:
     except (StateError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except KubeError as error:
+    except kube.KubeError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(summary(state, given.out))
@@ -96,7 +83,6 @@ def _policy_of(path: Path) -> PolicyLoaded:
 
 
 def summary(state: State, out: Path) -> str:
-    """Describe a state in a few lines."""
     counts = [f"{len(found)} {kind}" for part in (state.objects, state.others) for kind, found in part.items() if found]
     lines = [
         f"{out}: taken at {timestamp(state.taken)}, sha256 {state.digest[:16]}{', redacted' if state.redacted else ''}",
@@ -119,16 +105,16 @@ async def take(
     agent: str = "schedspec-dump",
 ) -> State:
     """Read the state of the cluster that kubectl would use. Raises as `take_state`."""
-    connection = connect_as_kubectl(kubeconfig, context)
-    http = Http(connection, agent=agent, may_write=lambda: False)
+    connection = kube.connect_as_kubectl(kubeconfig, context)
+    http = kube.Http(connection, agent=agent, may_write=lambda: False)
     try:
-        return await take_state(Client(http), connection.netloc, scheduler_names, policy)
+        return await take_state(kube.Client(http), connection.netloc, scheduler_names, policy)
     finally:
         await http.close()
 
 
 async def take_state(
-    client: Client, source: str, scheduler_names: Iterable[str] = (), policy: PolicyLoaded | None = None
+    client: kube.Client, source: str, scheduler_names: Iterable[str] = (), policy: PolicyLoaded | None = None
 ) -> State:
     """Read the state of a cluster; `source` is its name in errors.
 
@@ -138,8 +124,8 @@ async def take_state(
     """
     state = State(source, time.time())
     await _take_kueue(client, state)
-    needed = _NEEDED if not state.others else (NODES, PODS)
-    for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
+    needed = _NEEDED if not state.others else (kube.NODES, kube.PODS)
+    for resource in (*_NEEDED, *(other for other in kube.WATCHED if other not in _NEEDED)):
         await _list(client, resource, state, is_needed=resource in needed)
     add_known_jobs(state, await _items(client, JOBS, state) or ())
     state.keep_scheduled(scheduler_names)
@@ -147,7 +133,9 @@ async def take_state(
     return state
 
 
-async def _items(client: Client, resource: Resource[T], state: State, *, is_needed: bool = False) -> Sequence[T] | None:
+async def _items(
+    client: kube.Client, resource: kube.Resource[T], state: State, *, is_needed: bool = False
+) -> Sequence[T] | None:
     """Return the objects of a kind, and note those that cannot be read. None if the cluster does not serve the kind.
 
     Raises:
@@ -155,9 +143,9 @@ async def _items(client: Client, resource: Resource[T], state: State, *, is_need
     """
     try:
         listing = await client.list(resource)
-    except NotFound:
+    except kube.NotFound:
         return None
-    except Forbidden:
+    except kube.Forbidden:
         if is_needed:
             raise
         state.notes.append(f"{resource.id} are missing: listing them is forbidden")
@@ -166,7 +154,7 @@ async def _items(client: Client, resource: Resource[T], state: State, *, is_need
     return listing.items
 
 
-async def _list(client: Client, resource: Resource[Any], state: State, *, is_needed: bool) -> None:
+async def _list(client: kube.Client, resource: kube.Resource[Any], state: State, *, is_needed: bool) -> None:
     items = await _items(client, resource, state, is_needed=is_needed)
     if items is None and is_needed:
         problem = f"serves no {resource.id}: neither schedspec, Volcano nor Kueue schedules this cluster"
@@ -176,31 +164,31 @@ async def _list(client: Client, resource: Resource[Any], state: State, *, is_nee
         state.put(resource.kind, item)
 
 
-async def _take_kueue(client: Client, state: State) -> None:
+async def _take_kueue(client: kube.Client, state: State) -> None:
     """Read Kueue's objects and its configuration from a cluster that serves them; else nothing."""
     for kind, (plural, namespaced) in kueue.PLURALS.items():
         for version in kueue.VERSIONS:
-            resource = Resource(kueue.GROUP, version, plural, kind, kueue.Served, namespaced)
+            resource = kube.Resource(kueue.GROUP, version, plural, kind, kueue.ServedObject, namespaced)
             items = await _items(client, resource, state)
             if items is not None:
                 for item in items:
                     kueue.put(state, kind, resource.api_version, item)
                 break
     if state.others:
-        config = Resource("", "v1", "configmaps", "ConfigMap", kueue.Served)
+        config = kube.Resource("", "v1", "configmaps", "ConfigMap", kueue.ServedObject)
         try:
             found = await client.get(config, kueue.CONFIG_NAME, kueue.CONFIG_NAMESPACE)
             kueue.put(state, "ConfigMap", "v1", found)
-        except (NotFound, Forbidden):
+        except (kube.NotFound, kube.Forbidden):
             name = f"{kueue.CONFIG_NAMESPACE}/{kueue.CONFIG_NAME}"
             state.notes.append(f"no configuration of Kueue ({name}) can be read: its defaults are used")
 
 
-async def _policy_in(client: Client) -> PolicyLoaded | None:
+async def _policy_in(client: kube.Client) -> PolicyLoaded | None:
     for namespace, name in POLICIES:
         try:
             found = await client.get(CONFIGS, name, namespace)
-        except (NotFound, Forbidden):
+        except (kube.NotFound, kube.Forbidden):
             continue
         if (policy := policy_of(found)) is not None:
             return policy
@@ -208,7 +196,6 @@ async def _policy_in(client: Client) -> PolicyLoaded | None:
 
 
 def policy_of(config: ConfigMap) -> PolicyLoaded | None:
-    """Return the policy of a ConfigMap, or None."""
     for file, text in sorted((config.data or {}).items()):
         if file.endswith((".conf", ".yaml")):
             return PolicyLoaded(f"configmap {config.metadata.key}", text)

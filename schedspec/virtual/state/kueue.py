@@ -15,7 +15,6 @@ from .state import State
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
-"""Versions of Kueue's API, the newest first."""
 PLURALS = {
     "AdmissionCheck": ("admissionchecks", False),
     "ClusterQueue": ("clusterqueues", False),
@@ -38,19 +37,17 @@ READ_OF_PODS = (
 _READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
 
 
-class Served(Object):
+class ServedObject(Object):
     """An object of Kueue: everything of it that a decision of Kueue can depend on (`without_secrets`)."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     value: int | None = None
-    """Of a WorkloadPriorityClass."""
     data: dict[str, str] | None = None
-    """Of the ConfigMap."""
 
 
-def put(state: State, kind: str, api_version: str, item: Served) -> None:
+def put(state: State, kind: str, api_version: str, item: ServedObject) -> None:
     """Add an object to a state, without what people write for programs other than Kueue."""
     given = item.metadata.annotations or {}
     item.metadata.annotations = {key: value for key, value in given.items() if key.startswith(f"{GROUP}/")} or None

@@ -29,16 +29,11 @@ _WITHIN = frozenset({"queueName"})
 _TEXTS = frozenset({"message", "description", "image", "command", "args"})
 """Fields that people or programs fill with sentences."""
 _AMOUNTS = frozenset({"resourceUsage", "requests", "limits", "resources", "allocatable", "capacity", "overhead"})
+_CLUSTER_PARTS = ("flavors", "flavorsReservation", "flavorsUsage", "admissionChecksStrategy", "priorityClassRef")
 _NAMED_IN: Mapping[str, str] = {
-    "flavors": "/",
-    "flavorsReservation": "/",
-    "flavorsUsage": "/",
-    "podSets": "roles",
-    "podSetAssignments": "roles",
-    "admissionChecksStrategy": "/",
-    "priorityClassRef": "/",
-    "containers": "",
-    "initContainers": "",
+    **dict.fromkeys(_CLUSTER_PARTS, "/"),
+    **dict.fromkeys(("podSets", "podSetAssignments"), "roles"),
+    **dict.fromkeys(("containers", "initContainers"), ""),
 }
 """List or object → the scope of the names of its parts; empty: these names decide nothing."""
 
@@ -57,7 +52,6 @@ class KueueRedaction:
         self._namespace = str(item["metadata"].get("namespace", ""))
 
     def redacted(self) -> Object:
-        """Return the redacted object."""
         item, meta, new = self._item, self._item["metadata"], self._new
         if item["kind"] == "ConfigMap":
             return _configuration(item)
@@ -144,21 +138,13 @@ class KueueRedaction:
 
 
 _SPECIAL = {
-    "nodeLabels": "_labels",
-    "nodeSelector": "_labels",
-    "matchLabels": "_labels",
+    **dict.fromkeys(("nodeLabels", "nodeSelector", "matchLabels"), "_labels"),
+    **dict.fromkeys(("podSets", "podSetAssignments"), "_parts"),
+    **dict.fromkeys(("matchExpressions", "tolerations", "nodeTaints"), "_requirements"),
+    **dict.fromkeys(("annotations", "labels", "parameters", "env"), "_nothing"),
     "flavors": "_flavors",
-    "podSets": "_parts",
-    "podSetAssignments": "_parts",
     "levels": "_levels",
-    "matchExpressions": "_requirements",
-    "tolerations": "_requirements",
-    "nodeTaints": "_requirements",
     "template": "_template",
-    "annotations": "_nothing",
-    "labels": "_nothing",
-    "parameters": "_nothing",
-    "env": "_nothing",
 }
 """Field → the method that redacts it, for fields that need more than the general rules."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from . import kueue
 from .known_jobs import add_known_jobs
 from .state import CutStateError, State, StateError, TooLargeError
 
+T = TypeVar("T")
 MAX_BYTES = 4 << 30
 """Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
 MAX_UNPACKED, MAX_RATIO = 16 << 20, 100
@@ -48,12 +50,11 @@ class _Head(msgspec.Struct, rename="camel"):
 
 _decode_head = msgspec.json.Decoder(_Head).decode
 _decode_job = msgspec.json.Decoder(VolcanoJob).decode
-_decode_served = msgspec.json.Decoder(kueue.Served).decode
+_decode_served = msgspec.json.Decoder(kueue.ServedObject).decode
 _decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in STATE_KINDS.items()}
 
 
 def read_lists(paths: list[Path], source: str) -> State:
-    """Read the state from files of kubectl. Raises StateError."""
     state, jobs = State(source, is_exact=False), list[VolcanoJob]()
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
@@ -137,33 +138,26 @@ def _add(state: State, jobs: list[VolcanoJob], raw: msgspec.Raw | bytes, place: 
     elif (group == kueue.GROUP and head.kind in kueue.PLURALS) or (
         head.kind == "ConfigMap" and kueue.CONFIGURATION in (head.data or {})
     ):
-        try:
-            kueue.put(state, head.kind, head.api_version, _decode_served(raw))
-        except msgspec.ValidationError as error:
-            name = head.metadata.get("name", "without a name")
-            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
+        kueue.put(state, head.kind, head.api_version, _decoded(_decode_served, raw, head, place))
     elif head.kind in STATE_KINDS and group == _GROUPS.get(head.kind, ""):
-        try:
-            item: Any = _decoders[head.kind](raw)
-            _check_amounts(item)
-        except (msgspec.ValidationError, ValueError) as error:
-            name = head.metadata.get("name", "without a name")
-            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
+        item: Any = _decoded(_decoders[head.kind], raw, head, place)
         item.metadata.annotations = objects.read_annotations(item.metadata.annotations)
         state.put(head.kind, item)
     elif (group, head.kind) == (JOBS.group, JOBS.kind):
-        try:
-            jobs.append(_decode_job(raw))
-        except msgspec.ValidationError as error:
-            name = head.metadata.get("name", "without a name")
-            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
+        jobs.append(_decoded(_decode_job, raw, head, place))
     else:
         state.left_out[f"{head.kind}.{group}" if group else head.kind or "objects without a kind"] += 1
 
 
-def _check_amounts(item: Any) -> None:
-    if isinstance(item, objects.Node):
-        resources.parse(item.status.allocatable or item.status.capacity)
+def _decoded(decode: Callable[[msgspec.Raw | bytes], T], raw: msgspec.Raw | bytes, head: _Head, place: str) -> T:
+    try:
+        item = decode(raw)
+        if isinstance(item, objects.Node):
+            resources.parse(item.status.allocatable or item.status.capacity)
+        return item
+    except (msgspec.ValidationError, ValueError) as error:
+        name = head.metadata.get("name", "without a name")
+        raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
 
 
 def _newest(state: State) -> float:

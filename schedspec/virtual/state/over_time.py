@@ -1,4 +1,6 @@
-"""Read a recording of a cluster (`schedspec record`): every input with its time, and what is missing between them.
+"""Read the state from recordings: of a scheduler (or a dump, which has one checkpoint), and of a cluster over time.
+
+The recording of a cluster (`schedspec record`) has every input with its time, and what is missing between them.
 
 A segment begins with a checkpoint of all objects at the time in its name. Lines `Passed` tell the time of the inputs
 after them. A recorder that begins the next segment writes its time as the last line of the segment before.
@@ -11,17 +13,95 @@ was cut, damaged or removed. The recorder itself writes the gaps of single kinds
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 
-from ...scheduler.inputs import Gap, Input, Passed, Started, Taken
+from ...scheduler import inputs
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.times import timestamp
-from ...scheduler.recording.segments import SUFFIX, OtherVersionError, RecordError, read_segment
-from . import state
-from .recorded import apply_to
-from .state import State, StateError
+from ...scheduler.recording.segments import SUFFIX, RecordError, read_segment, unpacked
+from ...scheduler.recording.segments import OtherVersionError as OtherRecordError
+from . import kueue
+from .state import CutStateError, OtherVersionError, State, StateError
+
+
+class At(StrEnum):
+    CHECKPOINT = "checkpoint"
+    """The beginning of the last segment."""
+    END = "end"
+
+
+def read_recorded(path: Path, source: str, at: At) -> State:
+    """Read the state of one segment. Raises StateError."""
+    state, has_cycle, is_dump = State(source), False, False
+    try:
+        for given in read_segment(path):
+            if has_cycle and at is At.CHECKPOINT:
+                break
+            is_dump = is_dump or isinstance(given, inputs.Taken)
+            has_cycle = has_cycle or isinstance(given, inputs.Decided)
+            apply_to(state, given)
+    except OtherRecordError as error:
+        raise OtherVersionError(source, str(error), "use the schedspec that wrote it, or write it again") from error
+    except RecordError as error:
+        raise StateError(source, str(error), "name a dump, a recording, or a file of `kubectl get -o json`") from error
+    is_cut = not is_whole(path)
+    if is_cut and not (has_cycle or is_dump):
+        raise CutStateError(source, "ends before its state is complete", "copy or write it again")
+    state.cut = is_cut
+    if not is_dump and not has_cycle:
+        raise StateError(source, "contains no cycle and so no time", "write it again with `schedspec dump`")
+    state.settle()
+    return state
+
+
+def apply_to(state: State, given: inputs.Input) -> None:
+    match given:
+        case inputs.Started():
+            state.scheduler_names, state.node_selector = given.scheduler_names, given.node_selector
+        case inputs.PolicyLoaded():
+            state.policy = given if given.text else None
+        case inputs.ObjectSeen():
+            state.put(given.kind, given.object)
+        case inputs.ObjectGone():
+            state.forget(given)
+        case inputs.Assumed():
+            state.assume(given)
+        case inputs.Reverted():
+            state.revert(given.key)
+        case inputs.Decided():
+            state.taken = given.now
+        case inputs.Noted() if kueue.is_kept(given.object):
+            kueue.put_served(state, given.object)
+        case inputs.Unnoted():
+            state.others.get(given.kind, {}).pop(given.key, None)
+        case inputs.Taken():
+            state.taken, state.redacted = given.at, given.redacted
+            state.notes += given.notes
+
+
+def later_inputs(path: Path) -> Iterator[tuple[float, inputs.Input]]:
+    """Yield the inputs after the first cycle of a segment, each with the time of the next cycle. Raises RecordError."""
+    before_cycle: list[inputs.Input] = []
+    has_begun = False
+    for given in read_segment(path):
+        if isinstance(given, inputs.Decided):
+            if has_begun:
+                yield from ((given.now, earlier) for earlier in before_cycle)
+            before_cycle, has_begun = [], True
+        elif not isinstance(given, inputs.Remembered):
+            before_cycle.append(given)
+
+
+def is_whole(path: Path) -> bool:
+    unzip = zlib.decompressobj(wbits=31)
+    for _ in unpacked(path, unzip):
+        pass
+    return unzip.eof
+
 
 PREFIX = "versions-"
 _NAME = re.compile(rf"{PREFIX}(\d{{8}}T\d{{6}})\.(\d{{3}})Z{re.escape(SUFFIX)}")
@@ -30,7 +110,7 @@ _QUIET = 10.0
 """Seconds without any line after which the recorder did not run: it writes the time every second."""
 _NEAR, _MAX_GAPS = 60.0, 20
 """Seconds before a state in which gaps are noted, and their maximum number."""
-Timed = tuple[float, Input]
+Timed = tuple[float, inputs.Input]
 """An input with the time at which it was observed, in seconds since 1970."""
 
 
@@ -70,20 +150,20 @@ def inputs_over_time(folder: Path, since: float = -float("inf"), until: float = 
         first -= 1
     ended: float | None = None
     for segment in known[first:]:
-        began, inputs = begin_of(segment), _readable(segment)
+        began, rest = begin_of(segment), _readable(segment)
         if began > until:
             break
-        checkpoint = _checkpoint_in(inputs)
+        checkpoint = _checkpoint_in(rest)
         if checkpoint is None:
             continue
         if ended is not None and began != ended:
-            yield began, Gap("", ended, began, "the recorder did not run, or a file is cut or missing")
+            yield began, inputs.Gap("", ended, began, "the recorder did not run, or a file is cut or missing")
         if began != ended:
             yield from ((began, given) for given in checkpoint)
         del checkpoint
         ended = began
-        for given in inputs:
-            if isinstance(given, Passed):
+        for given in rest:
+            if isinstance(given, inputs.Passed):
                 if given.at > until:
                     return
                 ended = given.at
@@ -97,31 +177,31 @@ def inputs_after_first(folder: Path) -> Iterator[Timed]:
     """Yield the inputs of a recording after its first checkpoint, without those about the recording itself."""
     is_after = False
     for at, given in inputs_over_time(folder):
-        if is_after and not isinstance(given, Passed | Gap | Started | Taken):
+        if is_after and not isinstance(given, inputs.Passed | inputs.Gap | inputs.Started | inputs.Taken):
             yield at, given
-        is_after = is_after or isinstance(given, Taken)
+        is_after = is_after or isinstance(given, inputs.Taken)
 
 
-def _checkpoint_in(inputs: Iterator[Input]) -> list[Input] | None:
+def _checkpoint_in(given_inputs: Iterator[inputs.Input]) -> list[inputs.Input] | None:
     """Return the first inputs of a segment, its checkpoint; None if the file is cut or damaged before its end."""
-    found: list[Input] = []
-    for given in inputs:
+    found: list[inputs.Input] = []
+    for given in given_inputs:
         found.append(given)
-        if isinstance(given, Taken):
+        if isinstance(given, inputs.Taken):
             return found
     return None
 
 
 def _has_checkpoint(segment: Path) -> bool:
-    return any(isinstance(given, Taken) for given in _readable(segment))
+    return any(isinstance(given, inputs.Taken) for given in _readable(segment))
 
 
-def _readable(segment: Path) -> Iterator[Input]:
+def _readable(segment: Path) -> Iterator[inputs.Input]:
     """Yield the inputs of a segment up to the place at which it is cut or damaged. Raises StateError."""
     try:
         yield from read_segment(segment)
-    except OtherVersionError as error:
-        raise state.OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
+    except OtherRecordError as error:
+        raise OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
     except RecordError:
         return
 
@@ -137,14 +217,11 @@ def span_of(folder: Path) -> tuple[float, float]:
 
 
 def state_over_time(
-    folder: Path, at: float | None = None, before: Callable[[Input], bool] = lambda _given: False
+    folder: Path, at: float | None = None, before: Callable[[inputs.Input], bool] = lambda _given: False
 ) -> State:
     """Return the state of a recorded cluster at a time, or at the end of its recording.
 
-    Args:
-        folder: The recording.
-        at: The time.
-        before: The state ends right before the first input at this time for which this is true.
+    `before`: the state ends right before the first input at this time for which this is true.
 
     Raises:
         StateError: the recording cannot be read, or does not cover the time.
@@ -154,19 +231,19 @@ def state_over_time(
     if not begins <= at <= ends:
         what = f"has no state at {timestamp(at)}: it begins at {timestamp(begins)} and ends at {timestamp(ends)}"
         raise StateError(str(folder), what, "name a time between these")
-    state, gaps = State(str(folder)), list[Gap]()
+    state, gaps = State(str(folder)), list[inputs.Gap]()
     for moment, given in inputs_over_time(folder, at, at):
         if moment >= at and before(given):
             break
-        if isinstance(given, Started):
+        if isinstance(given, inputs.Started):
             state = State(str(folder))
-        elif isinstance(given, Gap):
+        elif isinstance(given, inputs.Gap):
             gaps.append(given)
         apply_to(state, given)
         state.taken = moment
     if at - state.taken > _QUIET:
         until = next(begin_of(segment) for segment in segments_over_time(folder) if begin_of(segment) > at)
-        gaps.append(Gap("", state.taken, until, "the recorder did not run, or a file is cut"))
+        gaps.append(inputs.Gap("", state.taken, until, "the recorder did not run, or a file is cut"))
         state.notes.append(f"the state is that of {timestamp(state.taken)}")
     state.notes += [shown(gap) for gap in gaps[-_MAX_GAPS:] if gap.until >= at - _NEAR]
     state.taken = at
@@ -176,7 +253,7 @@ def state_over_time(
     return state
 
 
-def shown(gap: Gap) -> str:
+def shown(gap: inputs.Gap) -> str:
     """Return a gap as a clause."""
     what = f"versions of {gap.kind or 'all kinds'}"
     how = "may be missing" if gap.is_lost else "were observed late"

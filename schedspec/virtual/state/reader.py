@@ -9,11 +9,8 @@ from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
 from .known_jobs import add_missing_pods
 from .listed import REMEDY, read_lists
-from .over_time import begin_of, segments_over_time, state_over_time
-from .recorded import At, read_recorded
+from .over_time import At, begin_of, read_recorded, segments_over_time, state_over_time
 from .state import ForeignStateError, State, StateError
-
-__all__ = ["At", "holds_load", "read_state", "require_ours"]
 
 _OF_KUEUE = "kueue.x-k8s.io/managed"
 """A label of every pod that Kueue admits."""
@@ -42,12 +39,7 @@ def read_state(path: Path, at: At | float = At.END, *, with_kueue: bool = False)
 
 
 def require_ours(state: State) -> None:
-    """Check that our own scheduler can decide on a state.
-
-    Raises:
-        ForeignStateError: only Kueue decides in this cluster.
-        StateError: the state has no node.
-    """
+    """Check that our own scheduler can decide on a state. Raises ForeignStateError or StateError."""
     kinds = ", ".join(sorted(state.others))
     if state.objects["PodGroup"]:
         if kinds:

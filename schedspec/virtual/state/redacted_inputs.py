@@ -33,13 +33,6 @@ _CARDS = ("nvidia.com", "amd.com", "intel.com", "huawei.com", "cambricon.com", "
 _READ_OF_EVENTS = ("reason", "type", "count", "action", "lastTimestamp", "eventTime")
 
 
-class _Everything:
-    """A set that contains every label."""
-
-    def __contains__(self, _key: object) -> bool:
-        return True
-
-
 class NameTable(StateNames):
     """The replacements of names.
 
@@ -105,15 +98,12 @@ def table_in(path: Path) -> NameTable:
 
 
 class InputRedaction:
-    """Returns inputs with replaced names."""
-
     def __init__(self, names: NameTable) -> None:
         self._names = names
         self._claims: dict[tuple[str, str], tuple[str, str]] = {}
         self._nodes: set[str] = set()
 
     def __call__(self, given: Input) -> Input:
-        """Return the redacted input."""
         match given:
             case ObjectSeen():
                 return ObjectSeen(given.kind, self._object(given.kind, msgspec.to_builtins(given.object)))
@@ -142,7 +132,7 @@ class InputRedaction:
                     self._claims[claim] = meta["name"], volume["name"]
         elif kind == "HyperNode":
             item["spec"]["members"] = [*named_members(item["spec"].get("members") or (), sorted(self._nodes))]
-        found = ObjectRedaction(self._names, _Everything(), self._claims, kind, item).redacted()
+        found = ObjectRedaction(self._names, None, self._claims, kind, item).redacted()
         found["metadata"]["resourceVersion"] = meta.get("resourceVersion", "")
         return msgspec.convert(found, STATE_KINDS[kind].struct)
 
@@ -183,7 +173,7 @@ class InputRedaction:
         if not place:
             return self._names.cluster(name)
         item = {"metadata": {"namespace": place, "name": name}}
-        own = ObjectRedaction(self._names, _Everything(), self._claims, kind, item)._own_name(name)
+        own = ObjectRedaction(self._names, None, self._claims, kind, item)._own_name(name)
         return f"{self._names.namespace(place)}/{own}"
 
     def _policy(self, given: PolicyLoaded) -> PolicyLoaded:

@@ -23,23 +23,15 @@ from ...scheduler.topology.hyper_nodes import PatternError, compiled
 from .kueue import put_served
 from .kueue_redaction import KueueRedaction, labels_of
 from .redacted_policy import PolicyText
-from .renaming import NameRow, Replaced, StateNames
+from .renaming import NameRow, ReplacedNames, StateNames
 from .state import State
 
 _CORE_LABELS = frozenset(
-    {
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "failure-domain.beta.kubernetes.io/region",
-        names.PREEMPTABLE,
-        names.TASK_SPEC,
-        names.NODE_GROUP,
-        names.COOLDOWN,
-    }
-)
+    {f"{domain}/{part}" for domain in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")
+     for part in ("zone", "region")}
+    | {"kubernetes.io/hostname", "kubernetes.io/os", names.PREEMPTABLE, names.TASK_SPEC, names.NODE_GROUP,
+       names.COOLDOWN}
+)  # fmt: skip
 """Labels that the core reads without a selector."""
 _KEPT = frozenset(
     {"apiVersion", "kind", "type", "status", "phase", "state", "operator", "effect", "whenUnsatisfiable",
@@ -61,6 +53,7 @@ _SLA = "sla-waiting-time"
 _DISKS = frozenset({"awsElasticBlockStore", "azureDisk", "cinder", "gcePersistentDisk", "iscsi", "portworxVolume",
                     "rbd", "vsphereVolume"})  # fmt: skip
 _DISK_NAMES = ("volumeID", "diskURI", "pdName", "volumePath")
+_LABEL_KEYS = ("matchLabelKeys", "mismatchLabelKeys")
 _SELECTING = frozenset({"key", "topologyKey"})
 _NOTHING = "a^"
 """A pattern that matches no name."""
@@ -87,7 +80,7 @@ def redact(state: State, keep: Callable[[NameRow], None] = lambda _row: None) ->
         redacted_labels(collected, labels)
     for item in of_kueue:
         KueueRedaction(collected, item).redacted()
-    new = Replaced(collected)
+    new = ReplacedNames(collected)
     for row in new.rows():
         keep(row)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
@@ -127,7 +120,7 @@ def _selecting(plain: dict[str, list[Any]]) -> set[str]:
                 found.add(value)
             elif name in ("nodeSelector", "matchLabels") and isinstance(value, dict):
                 found.update(value)
-            elif name in ("matchLabelKeys", "mismatchLabelKeys") and isinstance(value, str):
+            elif name in _LABEL_KEYS and isinstance(value, str):
                 found.add(value)
     return found
 
@@ -180,12 +173,10 @@ def _label(new: StateNames, key: str, value: str) -> str:
 
 
 class ObjectRedaction:
-    """The redaction of one object."""
-
     def __init__(
         self,
         new: StateNames,
-        kept: Container[str],
+        kept: Container[str] | None,
         claims: dict[tuple[str, str], tuple[str, str]],
         kind: str,
         item: Any,
@@ -218,7 +209,7 @@ class ObjectRedaction:
         }
 
     def _keeps_label(self, key: str) -> bool:
-        return key in self._kept or (self._kind == "Node" and self._new.is_of_card(key))
+        return self._kept is None or key in self._kept or (self._kind == "Node" and self._new.is_of_card(key))
 
     def _own_name(self, name: str) -> str:
         if self._kind == "Namespace":
@@ -345,32 +336,24 @@ def _role_minima(obj: ObjectRedaction) -> Callable[[Any], Any]:
 
 _SPECIAL: dict[str, Callable[[ObjectRedaction], Callable[[Any], Any] | None]] = {
     **dict.fromkeys(_DISKS, lambda obj: obj._disk),
+    **dict.fromkeys(("scopes", "accessModes", "regexMatch", "os", "drivers"), lambda _: lambda given: given),
+    **dict.fromkeys(("claims", "resourceClaims"), lambda _: lambda given: [{} for _ in given]),
+    **dict.fromkeys(_LABEL_KEYS, lambda obj: lambda given: [obj._new.key(key) for key in given]),
+    **dict.fromkeys(("tierName", "highestTierName"), lambda obj: lambda given: obj._new.of("tiers", given)),
+    **dict.fromkeys(("nodeGroupAffinity", "nodeGroupAntiAffinity"), lambda obj: obj._groups),
     "taints": lambda obj: obj._taint,
     "nodeSelector": lambda obj: obj._labels if obj._kind == "Pod" else None,
     "matchLabels": lambda obj: obj._labels,
-    "matchLabelKeys": lambda obj: lambda given: [obj._new.key(key) for key in given],
-    "mismatchLabelKeys": lambda obj: lambda given: [obj._new.key(key) for key in given],
     "topologyKey": lambda obj: obj._new.key,
     "namespaces": lambda obj: lambda given: [obj._new.namespace(name) for name in given],
     "claimName": lambda obj: obj._claim,
     "volumeHandle": lambda obj: lambda given: obj._new.of("volumes", given),
     "ephemeral": lambda _: lambda _given: {"volumeClaimTemplate": {}},
-    "claims": lambda _: lambda given: [{} for _ in given],
-    "resourceClaims": lambda _: lambda given: [{} for _ in given],
     "workloadRef": lambda _: lambda given: {"name": "workload"} if given else given,
-    "nodeGroupAffinity": lambda obj: obj._groups,
-    "nodeGroupAntiAffinity": lambda obj: obj._groups,
-    "scopes": lambda _: lambda given: given,
-    "accessModes": lambda _: lambda given: given,
     "minTaskMember": _role_minima,
     "exactMatch": lambda obj: lambda given: {"name": obj._new.cluster(given.get("name", ""))},
-    "regexMatch": lambda _: lambda given: given,
-    "tierName": lambda obj: lambda given: obj._new.of("tiers", given),
-    "highestTierName": lambda obj: lambda given: obj._new.of("tiers", given),
     "image": lambda obj: lambda given: obj._new.of("images", _tagged(given)) if given else "",
     "names": lambda obj: obj._images,
-    "os": lambda _: lambda given: given,
-    "drivers": lambda _: lambda given: given,
     "volumes": lambda obj: lambda given: [_volume(obj, volume) for volume in given],
 }
 """Field → how its value is redacted, for fields that need more than the general rules."""

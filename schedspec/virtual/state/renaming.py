@@ -4,7 +4,7 @@ Of two names, the smaller one has the smaller replacement; equal names have equa
 name, so that any other renaming would change decisions. Names with a meaning in the code are unchanged.
 
 1. A first pass over the state with `StateNames` collects all names.
-2. `Replaced` sorts and numbers them. A number at the end of a pod's name is kept: it orders a gang's pods.
+2. `ReplacedNames` sorts and numbers them. A number at the end of a pod's name is kept: it orders a gang's pods.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ class StateNames:
         return self.of("/", name)
 
     def namespace(self, name: str) -> str:
-        """Return the replacement of a namespace."""
         return self.of("namespaces", name)
 
     def within(self, namespace: str, name: str) -> str:
@@ -89,7 +88,7 @@ class StateNames:
         return "__".join(self.of("values", part) for part in value.split("__"))
 
 
-class Replaced(StateNames):
+class ReplacedNames(StateNames):
     """The replacements of the names that were collected."""
 
     def __init__(self, collected: StateNames) -> None:
@@ -106,7 +105,6 @@ class Replaced(StateNames):
             yield from (NameRow(scope, name, new) for name, new in known.items() if name != new and scope != UIDS)
 
     def of(self, scope: Scope, name: str) -> str:
-        """Return the replacement of a name."""
         return self._new[scope][name] if name else ""
 
 

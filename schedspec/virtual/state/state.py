@@ -22,11 +22,9 @@ from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
 
 API_VERSIONS = {resource.kind: resource.api_version for resource in WATCHED}
-"""Kind of a state's object → its API version."""
 
 
 def api_object(kind: str, item: msgspec.Struct) -> dict[str, Any]:
-    """Return an object of a state as JSON has it."""
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **_plain(item)}
 
 

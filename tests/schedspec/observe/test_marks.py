@@ -13,7 +13,7 @@ from schedspec.monitors.reading import feed
 from schedspec.observe import view
 from schedspec.observe.history import History
 from schedspec.observe.watcher import HistoryWriter
-from schedspec.report.course import Acts
+from schedspec.report.course import ActMonitor
 from schedspec.schedulers import ADAPTERS
 
 VICTIMS = {
@@ -91,7 +91,7 @@ def test_evictions_and_reasons_in_conditions_of_another_scheduler_are_read() -> 
     writer.record(Kind.POD, obj(version="2"))
     writer.record(Kind.POD, obj(victim, version="3"))
     ledger = Ledger(Rules(""))
-    done = Acts(ledger, ledger.rules)
+    done = ActMonitor(ledger, ledger.rules)
     ledger.attach(done)
     feed(ledger, history.versions(Kind.POD))
     assert [act.eviction is None for act in done.acts] == [True, False]

@@ -16,9 +16,9 @@ from markupsafe import Markup
 from schedspec.report import html, timeline
 from schedspec.report.axis import Axis
 from schedspec.report.html import Report, View
+from schedspec.report.picture import place
 from schedspec.report.record import Judgement, ScenarioRecord, Software
 from schedspec.report.scenario import Scenario
-from schedspec.report.slots import place
 from schedspec.results import Result
 from tests.support.scene import Scene, blocked, reclaim
 

@@ -21,8 +21,8 @@ from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError, dep
 from schedspec.schedulers.adapter import Adapter
 from schedspec.schedulers.kueue import Kueue
 from schedspec.schedulers.kueue import deployed as kueue
-from schedspec.schedulers.kueue.policy import KueuePolicy
 from schedspec.schedulers.kueue.processes import _LOGGERS as LOGGERS
+from schedspec.schedulers.kueue.quota import KueuePolicy
 from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.volcano import DeployedVolcano, Volcano
 
@@ -101,7 +101,7 @@ class Server:
         except RejectedError:
             return urllib3.HTTPResponse(b"{}", status=404)
 
-    def install(self, place: deployed.DeploymentPlace, image: str, configuration: str, **labels: str) -> None:
+    def install(self, place: deployed.DeploymentSite, image: str, configuration: str, **labels: str) -> None:
         """Install a scheduler as a user does."""
         containers = {"template": {"spec": {"containers": [{"image": image}]}}}
         selector = {"selector": {"matchLabels": {"control-plane": "controller-manager", "app": "x"}}}
@@ -310,7 +310,7 @@ class TestInstalled:
 
     def test_the_error_for_a_missing_deployment_names_it(self, site: Site) -> None:
         with pytest.raises(NotReadyError, match=r"Kueue is not deployed: .*kueue-controller-manager not found"):
-            deployed.Deployed(site.api, kueue.PLACE, "Kueue", 0.01)._require_rolled_out()
+            deployed.DeployedProgram(site.api, kueue.PLACE, "Kueue", 0.01)._require_rolled_out()
 
 
 class TestBeforeBoot:
@@ -325,7 +325,7 @@ class TestBeforeBoot:
     SETTINGS = Settings(kind="existing", kube_context="team")
 
     @pytest.mark.parametrize("adapter", [Kueue(), Volcano()], ids=str)
-    def test_an_installation_needs_no_programs(self, adapter: installable.Installable, server: Server) -> None:
+    def test_an_installation_needs_no_programs(self, adapter: installable.InstallableAdapter, server: Server) -> None:
         assert not adapter.is_provided(self.SETTINGS, None)
         server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
         assert adapter.is_provided(self.SETTINGS, None)
@@ -340,7 +340,7 @@ class TestBeforeBoot:
         ids=["kueue's program", "kueue in pods", "volcano in pods"],
     )
     def test_a_second_scheduler_beside_an_installation_is_rejected(
-        self, adapter: installable.Installable, in_pods: bool, folder: Path | None, server: Server
+        self, adapter: installable.InstallableAdapter, in_pods: bool, folder: Path | None, server: Server
     ) -> None:
         server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
         if in_pods:

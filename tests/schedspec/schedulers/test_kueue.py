@@ -19,13 +19,13 @@ from schedspec.observe import view as views
 from schedspec.observe.watcher import HistoryWriter
 from schedspec.scenario.templates import Templates
 from schedspec.schedulers import AdapterError
-from schedspec.schedulers.kueue import Kueue, policy, processes, quota
+from schedspec.schedulers.kueue import Kueue, processes, quota
 from schedspec.schedulers.kueue.adapter import converted
 from schedspec.schedulers.readiness import NotReadyError
 
 ROOT = Path(__file__).parents[3]
 POLICIES = ROOT / "templates" / "kueue" / "policies"
-AMOUNTS = policy.KueuePolicy()
+AMOUNTS = quota.KueuePolicy()
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def node(name: str = "n1", **allocatable: str) -> dict[str, Any]:
 
 
 def quotas_of(
-    queues: list[dict[str, Any]], nodes: list[dict[str, Any]], how: policy.KueuePolicy = AMOUNTS
+    queues: list[dict[str, Any]], nodes: list[dict[str, Any]], how: quota.KueuePolicy = AMOUNTS
 ) -> dict[str, Any]:
     """Return the spec of each object by kind and name."""
     return {f"{it['kind']} {it['metadata']['name']}": it["spec"] for it in quota.of_scenario(queues, nodes, how)}
@@ -110,25 +110,25 @@ class TestQuota:
         assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "0"}
 
     def test_weights_leave_the_quota_to_the_cohort(self) -> None:
-        weights = policy.KueuePolicy(shares="weights")
+        weights = quota.KueuePolicy(shares="weights")
         found = quotas_of([queue("small", weight=1), queue("large", weight=3)], [node()], weights)
         assert quota_in(found["ClusterQueue large"], "cpu") == {"nominalQuota": "0"}
         assert found["ClusterQueue large"]["fairSharing"] == {"weight": "3"}
         assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
 
     def test_parts_split_the_total_by_weight(self) -> None:
-        found = quotas_of([queue("a", weight=1), queue("b", weight=3)], [node()], policy.KueuePolicy(shares="parts"))
+        found = quotas_of([queue("a", weight=1), queue("b", weight=3)], [node()], quota.KueuePolicy(shares="parts"))
         assert [quota_in(found[f"ClusterQueue {name}"], "cpu")["nominalQuota"] for name in ("a", "b")] == ["1", "3"]
         assert quota_in(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "0"}
 
     def test_a_part_never_exceeds_the_capability(self) -> None:
         queues = [queue("a", capability={"cpu": "1"}), queue("b")]
-        found = quotas_of(queues, [node()], policy.KueuePolicy(shares="parts"))
+        found = quotas_of(queues, [node()], quota.KueuePolicy(shares="parts"))
         assert quota_in(found["ClusterQueue a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "0"}
         assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "1"}
 
     def test_the_first_flavor_is_not_borrowed_and_the_second_is_the_cohorts(self) -> None:
-        flavors = policy.KueuePolicy(shares="flavors")
+        flavors = quota.KueuePolicy(shares="flavors")
         found = quotas_of([queue("team", deserved={"cpu": "1"})], [node()], flavors)
         own, idle = found["ClusterQueue team"]["resourceGroups"][0]["flavors"]
         assert {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "0"} in own["resources"]
@@ -139,13 +139,13 @@ class TestQuota:
 
     def test_a_queue_borrows_the_second_flavor_up_to_its_capability(self) -> None:
         team = queue("team", deserved={"cpu": "1"}, capability={"cpu": "3"})
-        found = quotas_of([team], [node()], policy.KueuePolicy(shares="flavors"))
+        found = quotas_of([team], [node()], quota.KueuePolicy(shares="flavors"))
         own, idle = found["ClusterQueue team"]["resourceGroups"][0]["flavors"]
         assert {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "0"} in own["resources"]
         assert {"name": "cpu", "nominalQuota": "0", "borrowingLimit": "2"} in idle["resources"]
 
     def test_queues_that_share_by_use_are_local_queues_of_one_cluster_queue(self) -> None:
-        use = policy.KueuePolicy(shares="use")
+        use = quota.KueuePolicy(shares="use")
         found = quotas_of([queue("spare", deserved={"cpu": "0"}), queue("team", deserved={"cpu": "2"})], [node()], use)
         assert quota_in(found[f"ClusterQueue {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
         assert found["LocalQueue spare"] == {"clusterQueue": quota.TOP, "fairSharing": {"weight": "0"}}
@@ -153,7 +153,7 @@ class TestQuota:
         assert not [name for name in found if name.startswith(("Cohort", "LocalQueue schedspec"))]
 
     def test_without_queues_the_default_queue_has_the_whole_quota(self) -> None:
-        found = quotas_of([], [node()], policy.KueuePolicy(shares="parts"))
+        found = quotas_of([], [node()], quota.KueuePolicy(shares="parts"))
         assert quota_in(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "4"}
 
     def test_each_cluster_queue_has_a_local_queue_of_its_name(self) -> None:
@@ -163,7 +163,7 @@ class TestQuota:
         assert "LocalQueue default" not in found, "an installed Kueue would admit every Job through it"
 
     def test_the_settings_of_the_policy_are_in_every_cluster_queue(self) -> None:
-        never = policy.KueuePolicy(clusterQueue={"preemption": {"withinClusterQueue": "Never"}})
+        never = quota.KueuePolicy(clusterQueue={"preemption": {"withinClusterQueue": "Never"}})
         found = quotas_of([queue("team")], [], never)
         assert found["ClusterQueue team"]["preemption"] == {"withinClusterQueue": "Never"}
 
@@ -171,21 +171,21 @@ class TestQuota:
 class TestPolicies:
     @pytest.mark.parametrize("file", sorted(POLICIES.glob("*.yaml")), ids=lambda it: it.stem)
     def test_every_policy_file_is_a_valid_policy(self, file: Path) -> None:
-        assert policy.read(file.read_text("utf-8")).clusterQueue["preemption"]
+        assert quota.read(file.read_text("utf-8")).clusterQueue["preemption"]
 
     def test_a_policy_of_another_scheduler_is_rejected(self) -> None:
         with pytest.raises(PolicyRefusedError, match="unknown field `actions`"):
-            policy.read((ROOT / "templates" / "policies" / "capacity.yaml").read_text("utf-8"))
+            quota.read((ROOT / "templates" / "policies" / "capacity.yaml").read_text("utf-8"))
 
     @pytest.mark.parametrize(
         ("version", "known"), [("v0.19.1", False), ("v0.19.2", True), ("v0.20.0-rc.1", True), ("main", True)]
     )
     def test_a_gate_is_set_for_its_version_and_later_ones(self, version: str, known: bool) -> None:
-        found = policy.KueuePolicy(featureGates={"Old": False}, gatesSince={"v0.19.2": {"New": True}})
+        found = quota.KueuePolicy(featureGates={"Old": False}, gatesSince={"v0.19.2": {"New": True}})
         assert found.gates(version) == {"Old": False, **({"New": True} if known else {})}
 
     def test_a_configuration_is_merged(self) -> None:
-        wanted = policy.KueuePolicy(configuration={"fairSharing": {"x": 1}}, gatesSince={"v0.19.2": {"New": True}})
+        wanted = quota.KueuePolicy(configuration={"fairSharing": {"x": 1}}, gatesSince={"v0.19.2": {"New": True}})
         found = yaml.safe_load(processes.configured(wanted, "v0.19.2", {"port": 1}))
         assert found["fairSharing"] == {"x": 1}
         assert found["webhook"] == {"port": 1}
@@ -357,7 +357,7 @@ class TestConfigurations:
             schedulers.find(text)
 
     def test_with_topology_every_node_is_a_place(self) -> None:
-        objects = quota.of_scenario([queue("a")], [node()], policy.KueuePolicy(topology=True))
+        objects = quota.of_scenario([queue("a")], [node()], quota.KueuePolicy(topology=True))
         [found] = [it for it in objects if it["kind"] == "Topology"]
         assert found["spec"]["levels"] == [{"nodeLabel": "kubernetes.io/hostname"}]
 

@@ -22,8 +22,7 @@ from schedspec.scenario.templates import Templates
 from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError
 from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.yunikorn import YuniKorn, queues
-from schedspec.schedulers.yunikorn.log import YuniKornLog
-from schedspec.schedulers.yunikorn.process import YuniKornProcess
+from schedspec.schedulers.yunikorn.process import YuniKornLog, YuniKornProcess
 
 COMMON = {"namespace": "ns", "scheduler_name": "yunikorn", "image": "i", "simulated": False}
 AMOUNTS, PARTS = queues.YuniKornPolicy(), queues.YuniKornPolicy(shares="parts")

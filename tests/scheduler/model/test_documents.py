@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedspec.lab.plan.changes import ChangeError, Side
 from schedspec.lab.simulate.columns import InputError
-from schedspec.lab.simulate.scene import read_scene
+from schedspec.lab.simulate.inputs import read_scene
 from schedspec.scheduler.lint import lint
 from schedspec.scheduler.model.documents import MAX_DEPTH, DocumentError, compose, construct
 from schedspec.scheduler.model.errors import BadInputError, PlacedError

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from schedspec.lab.plan.at_once import settle
 from schedspec.lab.reduce.of_recording import state_before
 from schedspec.lab.simulate.columns import InputError
-from schedspec.lab.simulate.recorded import Recorded
+from schedspec.lab.simulate.present import RecordedLoad
 from schedspec.scheduler.__main__ import main
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.recording import segments
@@ -56,7 +56,7 @@ def _plan(path: Path) -> None:
 
 
 def _simulate(path: Path) -> None:
-    Recorded(path, read_state(path))
+    RecordedLoad(path, read_state(path))
 
 
 READERS: dict[str, Callable[[Path], Any]] = {

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .steps import Floats, Steps
-from .world import ResultWorld
+from .world import Floats, ResultWorld, StepSeries
 
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240
@@ -34,8 +33,6 @@ _WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A stacked area."""
-
     colour: int
     label: str
     parts: Sequence[str]
@@ -55,13 +52,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnChart:
     """A chart as drawn: its paths, and its ticks as pairs of position (0 to 1) and text."""
 
     paths: Sequence[tuple[str, str, str]]
     """CSS class, `d` and label."""
     x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,6 @@ class Chart:
     lines: Sequence[Line] = ()
 
     def packed(self) -> dict[str, Any]:
-        """Return the chart for the script."""
         return {
             "unit": self.unit,
             "areas": [{"colour": area.colour, "label": area.label, "parts": area.parts} for area in self.areas],
@@ -85,7 +81,7 @@ class Chart:
             ],
         }
 
-    def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
+    def draw(self, steps: Mapping[str, StepSeries], start: float, span: float) -> DrawnChart:
         """Draw the chart from `start` (seconds) for the whole `span`."""
         edges = np.linspace(0.0, span, COLUMNS + 1)
         below = np.zeros(COLUMNS)
@@ -104,7 +100,9 @@ class Chart:
         paths = [
             (f"area q{area.colour}", _band(low * scale, high * scale), area.label) for area, low, high in stacked
         ] + [(f"line {line.kind}", _stair(values * scale), line.label) for line, values in lines]
-        return Drawn(paths, list(_time_ticks(start, span)), [(part / 2, f"{top * part / 2:g}") for part in range(3)])
+        return DrawnChart(
+            paths, list(_time_ticks(start, span)), [(part / 2, f"{top * part / 2:g}") for part in range(3)]
+        )
 
 
 def rounded_up(value: float) -> float:
@@ -163,16 +161,11 @@ def moment(at: float, start: float, step: float = 1.0) -> str:
     return date.strftime("%m-%d" if step >= 86400 else "%m-%d %H:%M" if step >= 60 else "%H:%M:%S")
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """The share of jobs that started within a wait, by queue; the axis of waits is logarithmic."""
+def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], longest: float) -> DrawnChart:
+    """Draw the share of jobs that started within a wait, by queue, over the logarithm of waits.
 
-    paths: Sequence[tuple[str, str, str]]
-    x_ticks: Sequence[tuple[float, str]]
-
-
-def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], longest: float) -> Distribution:
-    """Draw the waits of queues and of all jobs. Of two worlds, the first is dashed."""
+    Of two worlds, the first is dashed.
+    """
     paths = []
     for world in worlds:
         was, title = (" was", f", {world.title}") if world is not worlds[-1] else ("", "")
@@ -185,7 +178,7 @@ def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], long
         ]
     ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
     spaced = [tick for index, tick in enumerate(ticks) if not index or tick[0] - ticks[index - 1][0] > 0.04]
-    return Distribution(paths, spaced)
+    return DrawnChart(paths, spaced)
 
 
 def _cumulated(world: ResultWorld, names: Sequence[str], longest: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..against import judged
+from ..metrics import scaled
 
 Path = tuple[str, ...]
 """The keys that lead to a metric in the last line of a result."""
@@ -48,17 +49,13 @@ def mark(path: Path, before: float | None, after: float | None) -> str:
 
 
 def time(seconds: float | None) -> str:
-    """Format a duration in the largest unit of which it has at least two."""
     if seconds is None:
         return "–"
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length * 2:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.3g} s"
+    amount, unit = scaled(seconds)
+    return f"{amount:.3g} s" if unit == "s" else f"{amount:.1f} {unit}"
 
 
 def text(path: Path, amount: float | None) -> str:
-    """Format an amount of a metric."""
     if amount is None:
         return "–"
     if any("_seconds" in word for word in (path[0], path[-1])):
@@ -69,5 +66,4 @@ def text(path: Path, amount: float | None) -> str:
 
 
 def signed(path: Path, change: float) -> str:
-    """Format the change of a metric."""
     return f"{'+' if change > 0 else '−' if change < 0 else '±'}{text(path, abs(change))}"

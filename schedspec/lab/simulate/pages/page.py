@@ -17,9 +17,8 @@ from markupsafe import Markup
 from ....report import files, html
 from ..against import verdict
 from . import metrics
-from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
-from .steps import Steps
-from .world import SERIES, WORST, ResultWorld
+from .charts import FIRST_DATE, Area, Chart, DrawnChart, Line, distribution, moment
+from .world import SERIES, WORST, ResultWorld, StepSeries
 
 _QUEUES = 40
 """Maximum number of queues with a chart; the remaining queues are only in the tables."""
@@ -42,15 +41,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The content of the page, for its template."""
-
     title: str
     worlds: Sequence[ResultWorld]
     """One world, or two: before and now."""
     colours: Mapping[str, int]
     """Queue → the number of its colour."""
-    charts: Sequence[tuple[Chart, Drawn]]
-    waits: Distribution
+    charts: Sequence[tuple[Chart, DrawnChart]]
+    waits: DrawnChart
     hidden: int
     """The number of queues without a chart."""
     rounded: float
@@ -98,7 +95,6 @@ class Page:
         ]
 
     def at(self, seconds: float) -> str:
-        """Format a moment in full."""
         if self.start < FIRST_DATE:
             return moment(seconds, self.start)
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -111,12 +107,10 @@ class Page:
 
     @staticmethod
     def time(seconds: float | None) -> str:
-        """Format a duration with a suitable unit."""
         return metrics.time(seconds)
 
     @staticmethod
     def share(part: float | None) -> str:
-        """Format a part of a whole in percent."""
         return "–" if part is None else f"{part:.1%}"
 
 
@@ -167,7 +161,7 @@ def write(page: Page, path: Path) -> Path:
     return files.write(path, html.template("load.html.j2").render(page=page), private=False)
 
 
-def _steps(world: ResultWorld, start: float) -> dict[str, Steps]:
+def _steps(world: ResultWorld, start: float) -> dict[str, StepSeries]:
     found = {}
     for name in world.queues:
         for kind in ("held", "waiting", *_LINES):
@@ -178,7 +172,7 @@ def _steps(world: ResultWorld, start: float) -> dict[str, Steps]:
 
 
 def _charts(
-    worlds: Sequence[ResultWorld], names: Sequence[str], colours: Mapping[str, int], steps: Mapping[str, Steps]
+    worlds: Sequence[ResultWorld], names: Sequence[str], colours: Mapping[str, int], steps: Mapping[str, StepSeries]
 ) -> Iterator[Chart]:
     """Yield the charts: the whole cluster, then each queue. A first of two worlds is a dashed line over the second."""
     now = len(worlds) - 1
@@ -208,7 +202,7 @@ def _charts(
         yield Chart("queue", name, "cards", [area], [*_limits(worlds, name, steps), *was("held", [name])])
 
 
-def _limits(worlds: Sequence[ResultWorld], name: str, steps: Mapping[str, Steps]) -> Iterator[Line]:
+def _limits(worlds: Sequence[ResultWorld], name: str, steps: Mapping[str, StepSeries]) -> Iterator[Line]:
     """Yield the limits of a queue. A limit that both worlds have alike is one line."""
     for kind in _LINES:
         found = [
@@ -223,9 +217,9 @@ def _limits(worlds: Sequence[ResultWorld], name: str, steps: Mapping[str, Steps]
             yield Line(kind if is_now else f"{kind} past", kind if is_now else f"{kind} {world.title}", [key])
 
 
-def _parting(steps: Mapping[str, Steps]) -> float | None:
+def _parting(steps: Mapping[str, StepSeries]) -> float | None:
     """Return when a queue of the second world first holds, or waits for, another amount than in the first world."""
-    none = Steps.of([], [])
+    none = StepSeries.of([], [])
     names = {key.partition("/")[2] for key in steps if key.endswith((".held", ".waiting"))}
     found = [steps.get(f"0/{name}", none).parting(steps.get(f"1/{name}", none)) for name in names]
     return min((at for at in found if at is not None), default=None)

@@ -22,7 +22,7 @@ _MARGIN = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class MetricSeries:
     """The values of one metric, one for each load; or their differences between two policies."""
 
     label: str
@@ -88,11 +88,10 @@ class Sweep:
         """The policies that are compared with the first one."""
         return [policy for policy in self.runs if policy != self.first]
 
-    def ranges(self, policy: str) -> list[Values]:
-        """Return the metrics of a policy that its runs have."""
+    def ranges(self, policy: str) -> list[MetricSeries]:
         return self._values(lambda load, path: metrics.value(self.runs[policy].get(load, {}), path))
 
-    def differences(self, policy: str) -> list[Values]:
+    def differences(self, policy: str) -> list[MetricSeries]:
         """Return the differences of a policy from the first one, of the loads that both ran."""
 
         def difference(load: str, path: metrics.Path) -> float | None:
@@ -101,17 +100,17 @@ class Sweep:
 
         return self._values(difference)
 
-    def _values(self, value: Callable[[str, metrics.Path], float | None]) -> list[Values]:
+    def _values(self, value: Callable[[str, metrics.Path], float | None]) -> list[MetricSeries]:
         found = []
         for label, path in metrics.OF_ALL:
             values = {load: it for load in self.loads if (it := value(load, path)) is not None}
             if values:
-                found.append(Values(label, path, values))
+                found.append(MetricSeries(label, path, values))
         return found
 
-    def verdicts(self, policy: str) -> dict[str, list[Values]]:
+    def verdicts(self, policy: str) -> dict[str, list[MetricSeries]]:
         """Return `better`, `worse` and `mixed` → the metrics by which a policy is, compared with the first one."""
-        found: dict[str, list[Values]] = {"better": [], "worse": [], "mixed": []}
+        found: dict[str, list[MetricSeries]] = {"better": [], "worse": [], "mixed": []}
         for values in self.differences(policy):
             if values.verdict:
                 found[values.verdict].append(values)

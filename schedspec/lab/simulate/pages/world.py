@@ -1,4 +1,6 @@
-"""Read a result file of `simulate` into the data of a page.
+"""Read a result file of `simulate` into the data of a page: tables, and amounts over time as step functions.
+
+Times are exact up to a number of changes, and rounded beyond it.
 
 The limits below and the number of queues bound the memory of a world. Only the changes of held amounts and the waits
 grow with the load: by a few numbers for each job.
@@ -9,14 +11,92 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from .. import records
 from ..columns import InputError
-from .steps import Changes, Steps
+
+Floats = npt.NDArray[np.float64]
+
+
+class Changes:
+    def __init__(self) -> None:
+        self._times, self._amounts = array("d"), array("d")
+
+    def add(self, at: float, amount: float) -> None:
+        self._times.append(at)
+        self._amounts.append(amount)
+
+    def steps(self, start: float, most: int, span: float) -> StepSeries:
+        """Return the amount over time, in seconds after `start`.
+
+        `most`: with more changes than this, times are rounded up to multiples of `span / most`.
+        """
+        times, amounts = np.array(self._times) - start, np.array(self._amounts)
+        times = np.round(times, 3)
+        rounded = 0.0
+        if len(np.unique(times)) > most:
+            rounded = span / most
+            times = np.ceil(times / rounded) * rounded
+        order = np.argsort(times, kind="stable")
+        times, amounts = times[order], amounts[order]
+        distinct, first = np.unique(times, return_index=True)
+        sums = np.add.reduceat(amounts, first) if len(first) else amounts
+        changed = np.abs(sums) > 1e-9
+        return StepSeries(distinct[changed], np.cumsum(sums)[changed], rounded)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeries:
+    """An amount over time: `values[i]` from `times[i]` to `times[i + 1]`; 0 before the first."""
+
+    times: Floats
+    values: Floats
+    rounded: float = 0.0
+    """Seconds to which times are rounded; 0 if they are exact."""
+
+    @classmethod
+    def of(cls, times: Sequence[float], values: Sequence[float]) -> StepSeries:
+        """Return the steps of samples. Equal neighbouring samples are one step."""
+        at, amounts = np.array(times, dtype=float), np.array(values, dtype=float)
+        keep = np.concatenate(([True], np.diff(amounts) != 0)) if len(amounts) else np.zeros(0, bool)
+        return cls(np.round(at[keep], 3), amounts[keep])
+
+    def means(self, edges: Floats) -> Floats:
+        """Return the mean between each two neighbouring edges."""
+        if not len(self.times):
+            return np.zeros(len(edges) - 1)
+        last = max(float(edges[-1]), float(self.times[-1])) + 1.0
+        times = np.append(self.times, last)
+        integral = np.concatenate(([0.0], np.cumsum(np.diff(times) * self.values)))
+        found: Floats = np.diff(np.interp(edges, times, integral)) / np.diff(edges)
+        return found
+
+    def parting(self, other: StepSeries) -> float | None:
+        """Return the first time at which two amounts differ; None if they never do."""
+        times = np.union1d(self.times, other.times)
+        apart = times[np.abs(self._at(times) - other._at(times)) > 1e-9]
+        return float(apart[0]) if len(apart) else None
+
+    def _at(self, times: Floats) -> Floats:
+        found: Floats = np.append(0.0, self.values)[np.searchsorted(self.times, times, side="right")]
+        return found
+
+    def packed(self) -> dict[str, list[Any]]:
+        """Return differences of times (milliseconds) and of values (thousandths): small whole numbers."""
+        return {"t": _differences(self.times), "v": _differences(self.values)}
+
+
+def _differences(values: Floats) -> list[Any]:
+    found: list[Any] = np.diff(np.round(values * 1000).astype(np.int64), prepend=0).tolist()
+    return found
+
 
 WORST = 20
 """Maximum number of jobs whose wait is explained: those that waited longest."""
@@ -31,7 +111,7 @@ NODES = "(nodes)"
 
 
 @dataclass(slots=True)
-class QueueLoss:
+class LossRow:
     """The pods that one queue lost to another."""
 
     victim: str
@@ -57,13 +137,11 @@ class QueueCourse:
 
 @dataclass(slots=True)
 class ResultWorld:
-    """A result file, read."""
-
     title: str
     run: Any = None
     end: Any = None
     queues: dict[str, QueueCourse] = field(default_factory=dict)
-    losses: dict[tuple[str, str], QueueLoss] = field(default_factory=dict)
+    losses: dict[tuple[str, str], LossRow] = field(default_factory=dict)
     worst: list[records.JobRecord] = field(default_factory=list)
     """The jobs that waited longest, as their records, longest first."""
     waited: dict[str, float] = field(default_factory=dict)
@@ -89,14 +167,14 @@ class ResultWorld:
         used = self.metrics["queues"]
         return sorted(self.queues, key=lambda name: (-used.get(name, {}).get("used_card_hours", 0.0), name))
 
-    def steps(self, name: str, start: float, kind: str) -> Steps:
+    def steps(self, name: str, start: float, kind: str) -> StepSeries:
         """Return a queue's `held` or `waiting`, or a sampled amount such as `deserved`, after `start`."""
         queue = self.queues[name]
         if kind in ("held", "waiting"):
             changes: Changes = getattr(queue, kind)
             return changes.steps(start, CHANGES // (2 * len(self.queues)), self.span)
         times, values = queue.samples.get(kind, ([], []))
-        return Steps.of([at - start for at in times], values)
+        return StepSeries.of([at - start for at in times], values)
 
 
 SAMPLED = ("deserved", "guarantee", "capability", "requested")
@@ -105,10 +183,7 @@ SAMPLED = ("deserved", "guarantee", "capability", "requested")
 def read(path: Path, title: str, *, keeps_waits: bool = False) -> ResultWorld:
     """Read a result file.
 
-    Args:
-        path: The file that `simulate` wrote.
-        title: The world's name on the page.
-        keeps_waits: Whether to keep how long each job waited, for a comparison.
+    `keeps_waits`: whether to keep how long each job waited, for a comparison.
 
     Raises:
         ValueError: The file is not a result, or was cut off (InputError).
@@ -188,7 +263,6 @@ class _Reader:
         self.world.end = end
 
     def close(self) -> ResultWorld:
-        """Return the world. Call this after the last record."""
         world = self.world
         world.start = self._first if self._first < math.inf else world.end.at
         ended = world.end.at
@@ -201,7 +275,7 @@ class _Reader:
 
     def _add_eviction(self, job: records.JobRecord, eviction: records.JobEviction) -> None:
         preemptor = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
-        loss = self.world.losses.setdefault((job.queue, preemptor), QueueLoss(job.queue, preemptor))
+        loss = self.world.losses.setdefault((job.queue, preemptor), LossRow(job.queue, preemptor))
         loss.times += 1
         loss.pods += eviction.pods
         loss.card_hours += eviction.lost / 3600

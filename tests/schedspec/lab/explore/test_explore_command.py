@@ -21,11 +21,11 @@ from schedspec.lab.reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Complete,
-    Fail,
-    Submit,
-    Use,
+    ChangeStep,
+    CompleteStep,
+    FailStep,
+    SubmitStep,
+    UseStep,
     Work,
     amounts,
 )
@@ -35,7 +35,7 @@ from schedspec.lab.reduce.signature import Broken
 from schedspec.lab.reduce.written import known_policies
 from schedspec.monitors import MONITORS, Ledger, Rules
 from schedspec.monitors.reading import feed
-from schedspec.report.course import Acts
+from schedspec.report.course import ActMonitor
 from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.lab.explore import planted
 from tests.support.core.play_history import Recorder
@@ -73,8 +73,8 @@ def test_a_feature_that_passes_is_written_again_with_victims_that_take_time(tmp_
     """In the play the more important job comes before the victim has ended; in a feature, after the first job runs."""
     cpu = amounts([("cpu", 1000)])
     steps = (
-        Submit((Work("borrower", "lender", requests=cpu),)),
-        Submit((Work("claim", "owner", requests=cpu), Work("urgent", "owner", "high", requests=cpu))),
+        SubmitStep((Work("borrower", "lender", requests=cpu),)),
+        SubmitStep((Work("claim", "owner", requests=cpu), Work("urgent", "owner", "high", requests=cpu))),
     )
     queues, nodes = (CaseQueue("lender"), CaseQueue("owner", deserved=cpu)), (CaseNode("n1", cpu),)
     policy = "capacity-without-enqueue"
@@ -156,11 +156,11 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
         (CaseNode("n1", amounts([("cpu", 1000)])),),
         (queue,),
         (CasePriorityClass("high", 100),),
-        steps=(Submit((first,)), Submit((urgent,))),
+        steps=(SubmitStep((first,)), SubmitStep((urgent,))),
     )
     recorder, ledger = Recorder(), Ledger(Rules(case.policy))
     play(case, listener=recorder.record)
-    done = Acts(ledger, ledger.rules)
+    done = ActMonitor(ledger, ledger.rules)
     ledger.attach(done)
     feed(ledger, recorder.versions)
     seen = [(act.pod["metadata"]["name"], act.eviction.action if act.eviction else "bind") for act in done.acts]
@@ -179,9 +179,9 @@ def test_a_queue_at_its_share_by_weight_may_preempt_beside_idle_capacity() -> No
         CaseNode(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((2, 3, 2, 5))
     )
     steps = (
-        Submit((work("train-1", "research", 1), work("train-4", "speech", 2, 3, 3))),
-        Submit((work("train-5", "speech", 1), work("train-2", "research", 3, 2))),
-        Submit((work("train-3", "speech", 1, priority="high"),)),
+        SubmitStep((work("train-1", "research", 1), work("train-4", "speech", 2, 3, 3))),
+        SubmitStep((work("train-5", "speech", 1), work("train-2", "research", 3, 2))),
+        SubmitStep((work("train-3", "speech", 1, priority="high"),)),
     )
     queues = CaseQueue("research", weight=2), CaseQueue("speech", weight=3, priority=1)
     case = Case(known_policies()["gangs"], nodes, queues, (CasePriorityClass("high", 100),), steps=steps)
@@ -198,8 +198,8 @@ def test_capacity_of_a_victim_is_not_free_while_another_job_waits_for_it() -> No
     nodes = tuple(CaseNode(f"n{number}", amounts([("cpu", cpus * 1000)])) for number, cpus in enumerate((1, 3), 1))
     queue = CaseQueue("research", capability=amounts([("cpu", 3000)]), deserved=amounts([("cpu", 1000)]))
     steps = (
-        Submit((work("train-1", "", 2, 2),)),
-        Submit((work("train-2", "high", 2, 1), work("train-3", "high", 1, 1))),
+        SubmitStep((work("train-1", "", 2, 2),)),
+        SubmitStep((work("train-2", "high", 2, 1), work("train-3", "high", 1, 1))),
     )
     case = Case(known_policies()["hierarchy-cce"], nodes, (queue,), (CasePriorityClass("high", 10),), steps=steps)
     assert sorted(eviction.pod for eviction in play(case).evictions) == ["train-1-task-0", "train-1-task-1"]
@@ -219,8 +219,8 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
     )
     queue = CaseQueue("research", weight=2)
     steps = (
-        Submit((work("train-2", "research", 2, 4, priority="high"),)),
-        Submit((work("train-3", "research", 1), work("train-4", "research", 3), work("train-5", "research", 3))),
+        SubmitStep((work("train-2", "research", 2, 4, priority="high"),)),
+        SubmitStep((work("train-3", "research", 1), work("train-4", "research", 3), work("train-5", "research", 3))),
     )
     runs = work("train-1", "default", 2, 4, minimum=1, nodes=("n1", "n1", "n2", "n3"))
     classes = (CasePriorityClass("high", 10),)
@@ -246,8 +246,8 @@ def test_a_later_job_evicts_beside_capacity_that_an_older_job_holds(actions: str
     old = Work("old", "research", pods=2, requests=gibibytes[1], nodes=("n1", "n2"))
     work = old, Work("older", "research", requests=gibibytes[1], nodes=("n2",))
     steps = (
-        Submit((Work("gang", "research", pods=2, minimum=2, requests=gibibytes[1]),)),
-        Submit((Work("late", "research", "high", requests=gibibytes[2]),)),
+        SubmitStep((Work("gang", "research", pods=2, minimum=2, requests=gibibytes[1]),)),
+        SubmitStep((Work("late", "research", "high", requests=gibibytes[2]),)),
     )
     classes, queues = (CasePriorityClass("high", 100),), (CaseQueue("research"),)
     case = Case(DUE_FIRST % actions, nodes, queues, classes, work, steps)
@@ -264,7 +264,7 @@ def test_a_reduction_uses_only_policies_that_lint_accepts() -> None:
     assert not any(map(is_refused, known_policies().values()))
     one, other = (Work(name, name, requests=amounts([("cpu", 1000)])) for name in ("research", "speech"))
     queues = CaseQueue("research"), CaseQueue("speech")
-    case = Case(refused, (CaseNode("n1", amounts([("cpu", 1000)])),), queues, steps=(Submit((one, other)),))
+    case = Case(refused, (CaseNode("n1", amounts([("cpu", 1000)])),), queues, steps=(SubmitStep((one, other)),))
     finding = next(finding for finding in judge(case).findings if finding.name == "rest: reclaim")
     drawn = replace(case, policy=known_policies()["capacity"])
     assert found.broken_by(replace(finding, drawn=drawn), case) == set()
@@ -284,7 +284,7 @@ def test_an_eviction_frees_the_quota_of_a_bind_of_the_same_decision() -> None:
     classes = CasePriorityClass("low", 10), CasePriorityClass("high", 100)
     nodes = (CaseNode("n1", amounts([("cpu", 6000)])),)
     beside = replace(high, name="beside", priority="low")
-    case = Case(policy, nodes, (queue,), classes, steps=(Submit((low,)), Submit((high, beside))))
+    case = Case(policy, nodes, (queue,), classes, steps=(SubmitStep((low,)), SubmitStep((high, beside))))
     acts = play(case).acts
     [evicted] = (act for act in acts if act.what is Happened.EVICTED)
     assert [act.at for act in acts if act.what is Happened.PLACED and act.job == "beside"] == [evicted.at]
@@ -300,7 +300,9 @@ def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_othe
     two = amounts([("cpu", 2000)])
     queues = queue("chat", 2, "", guarantee=two), queue("imaging", 2), queue("research", 0)
     old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
-    case = Case(known_policies()["hierarchy"], (CaseNode("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
+    case = Case(
+        known_policies()["hierarchy"], (CaseNode("n1", two),), queues, steps=(SubmitStep((old,)), SubmitStep((new,)))
+    )
     assert [eviction.pod for eviction in play(case).evictions] == ["old-task-0"]
     assert judge(case).findings == []
 
@@ -322,7 +324,7 @@ def test_no_job_of_a_cycle_uses_what_is_guaranteed_instead_of_its_victim() -> No
         work("train-5", "speech", 2),
         work("train-6", "speech", 2),
     )
-    claims = Change(CaseQueue("speech", priority=1, deserved=amounts([("memory", 2 * 2**30)])))
+    claims = ChangeStep(CaseQueue("speech", priority=1, deserved=amounts([("memory", 2 * 2**30)])))
     case = Case(known_policies()["capacity"], nodes, queues, work=given, steps=(claims,))
     assert [eviction.pod for eviction in play(case).evictions] == ["train-4-task-0", "train-2-task-0"]
     assert judge(case).findings == []
@@ -336,9 +338,9 @@ def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
 
     runs = (work("train-1", nodes=("n1",)), work("train-2", nodes=("n1",), preemptable=False))
     steps = (
-        Submit((work("train-3", priority="high", pods=2),)),
-        Fail("train-2"),
-        Use("hierarchy-cce", known_policies()["hierarchy-cce"]),
+        SubmitStep((work("train-3", priority="high", pods=2),)),
+        FailStep("train-2"),
+        UseStep("hierarchy-cce", known_policies()["hierarchy-cce"]),
     )
     nodes, classes = (CaseNode("n1", amounts([("cpu", 2000)])),), (CasePriorityClass("high", 100),)
     case = Case(known_policies()["gangs"], nodes, (CaseQueue("research"),), classes, runs, steps)
@@ -351,7 +353,7 @@ def test_the_promise_on_names_does_not_judge_equal_jobs_one_of_which_fails() -> 
     jobs = tuple(
         Work(f"train-{number}", "research", pods=2, minimum=2, requests=amounts([("cpu", 1000)])) for number in (1, 2)
     )
-    steps = (Submit(jobs), Fail("train-1"))
+    steps = (SubmitStep(jobs), FailStep("train-1"))
     case = Case(
         known_policies()["capacity"], (CaseNode("n1", amounts([("cpu", 2000)])),), (CaseQueue("research"),), steps=steps
     )
@@ -373,16 +375,16 @@ def test_a_job_is_owed_nothing_beside_a_waiting_job_whose_pod_should_have_failed
     small, large = (Work(name, "speech", requests=amounts([("cpu", cpu)])) for name, cpu in (("b", 2000), ("a", 4000)))
     nodes = tuple(CaseNode(name, amounts([("cpu", 2000)])) for name in ("n1", "n2"))
     queue = CaseQueue("speech", deserved=amounts([("cpu", 4000)]))
-    case = Case(known_policies()["capacity"], nodes, (queue,), steps=(Submit((large, small)), Fail("a")))
+    case = Case(known_policies()["capacity"], nodes, (queue,), steps=(SubmitStep((large, small)), FailStep("a")))
     assert set(play(case).end.waits) == {"a", "b"}
     assert judge(case).findings == []
-    alone = replace(case, steps=(Submit((small,)),))
+    alone = replace(case, steps=(SubmitStep((small,)),))
     assert list(owed_jobs(alone, Story(settled=[SettledState({}, {})]))) == [small]
 
 
 def test_work_that_requests_nothing_is_owed_nothing() -> None:
     """A reduction leaves out requests."""
-    case = Case(known_policies()["default"], (CaseNode("n1", ()),), steps=(Submit((Work("idle"),)),))
+    case = Case(known_policies()["default"], (CaseNode("n1", ()),), steps=(SubmitStep((Work("idle"),)),))
     assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
 
 
@@ -391,5 +393,5 @@ def test_a_job_completes_once() -> None:
     case = generate(Draw(1, policies))
     for seed in range(2, 400):
         case = generate(Draw(seed, policies, case))
-        ends = [step.job for step in case.steps if isinstance(step, Complete)]
+        ends = [step.job for step in case.steps if isinstance(step, CompleteStep)]
         assert len(ends) == len(set(ends)), seed

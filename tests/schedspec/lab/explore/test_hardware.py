@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
-from schedspec.lab.explore import Draw, Vocabulary, close, generate, owed_jobs, permitted
+from schedspec.lab.explore import Draw, Vocabulary, generate, owed_jobs, permitted, served
 from schedspec.lab.explore.hardware import PLAIN, QUOTAS, RACKS, SHARED, kind_of
 from schedspec.lab.explore.judge import judge
 from schedspec.lab.reduce import ReductionInput, play, reduce_case
@@ -25,12 +25,12 @@ from schedspec.lab.reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Complete,
-    Fail,
-    Join,
-    Submit,
-    Use,
+    ChangeStep,
+    CompleteStep,
+    FailStep,
+    JoinStep,
+    SubmitStep,
+    UseStep,
     Work,
     amounts,
 )
@@ -91,7 +91,7 @@ def test_a_service_needs_one_pod_and_no_pod_of_it_fails() -> None:
         case = generate(Draw(seed, POLICIES, case if kind_of(case) == QUOTAS else None))
         services = {job.name for job in case.jobs if job.is_service}
         assert all(job.minimum == 1 for job in case.jobs if job.is_service), seed
-        assert not any(isinstance(step, Fail) and step.job in services for step in case.steps), seed
+        assert not any(isinstance(step, FailStep) and step.job in services for step in case.steps), seed
 
 
 def test_check_accepts_the_features_of_all_kinds(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_a_feature_names_models_quotas_services_shared_cards_and_racks() -> None
     queue = CaseQueue("speech", cards=amounts([(A100, 3000)]))
     nodes = CaseNode("n1", cards(4), A100), CaseNode("n2", shared(2, 8192)), CaseNode("n3", cpus(1), rack="rack-a")
     steps = (
-        Submit((service, job)),
-        Submit((Work("part", requests=part(4096)), Work("gang", requests=cpus(1), rack=REQUIRED))),
-        Complete("chat"),
+        SubmitStep((service, job)),
+        SubmitStep((Work("part", requests=part(4096)), Work("gang", requests=cpus(1), rack=REQUIRED))),
+        CompleteStep("chat"),
     )
     case = Case(POLICIES["cross-queue-reclaim"], nodes, (queue,), steps=steps)
     lines = [" ".join(line.split()) for line in write_feature(case, play(case), Text("t", "p", ())).splitlines()]
@@ -143,12 +143,12 @@ RECLAIMED = Case(
     (CaseNode("n1", cards(2), A100),),
     (CaseQueue("inference", cards=QUOTA), CaseQueue("training", cards=QUOTA)),
     (CasePriorityClass("low", 10), CasePriorityClass("high", 100)),
-    steps=(Submit((OFFLINE,)), Submit((ONLINE,))),
+    steps=(SubmitStep((OFFLINE,)), SubmitStep((ONLINE,))),
 )
 
 
 def between(victim: Work, preemptor: Work) -> Case:
-    return replace(RECLAIMED, steps=(Submit((victim,)), Submit((preemptor,))))
+    return replace(RECLAIMED, steps=(SubmitStep((victim,)), SubmitStep((preemptor,))))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ GANG = Work("gang", pods=2, minimum=2, requests=cpus(1), rack=PREFERRED)
 RACKED = Case(
     POLICIES["gangs"],
     tuple(CaseNode(name, cpus(1), rack=rack) for name, rack in (("n1", "a"), ("n2", "b"), ("n3", "b"))),
-    steps=(Submit((GANG,)),),
+    steps=(SubmitStep((GANG,)),),
 )
 BUSY = Work("busy", requests=cpus(1))
 
@@ -188,7 +188,7 @@ def together(*nodes: str) -> list[Act]:
     return [Act(Happened.PLACED, 30.0, 1, "gang", f"gang-task-{number}", node) for number, node in enumerate(nodes)]
 
 
-BLOCKED = replace(RACKED, steps=(Submit((BUSY, GANG)),))
+BLOCKED = replace(RACKED, steps=(SubmitStep((BUSY, GANG)),))
 ELSEWHERE = Act(Happened.PLACED, 30.0, 1, "busy", "busy-task-0", "n3")
 
 
@@ -198,14 +198,14 @@ ELSEWHERE = Act(Happened.PLACED, 30.0, 1, "busy", "busy-task-0", "n3")
         (RACKED, together("n2", "n3"), []),
         (RACKED, together("n1", "n2"), ["rack"]),
         (BLOCKED, [*together("n1", "n2"), ELSEWHERE], []),
-        (replace(RACKED, steps=(Submit((replace(GANG, rack=""),)),)), together("n1", "n2"), []),
+        (replace(RACKED, steps=(SubmitStep((replace(GANG, rack=""),)),)), together("n1", "n2"), []),
         (replace(RACKED, policy=POLICIES["preempt"]), together("n1", "n2"), []),
     ],
     ids=["in one rack", "spread", "no rack has room", "without a preference", "without the plugin"],
 )
 def test_a_gang_that_prefers_a_rack_is_in_one_that_has_room(case: Case, acts: list[Act], broken: list[str]) -> None:
-    assert [breach.rule for breach in close.spread_gangs(case, Story(acts=acts))] == broken
-    assert list(close.spread_gangs(case, play(case))) == []
+    assert [breach.rule for breach in served.spread_gangs(case, Story(acts=acts))] == broken
+    assert list(served.spread_gangs(case, play(case))) == []
 
 
 def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:
@@ -222,9 +222,9 @@ def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:
     ids=["on one card", "in one rack"],
 )
 def test_work_that_needs_one_card_or_rack_is_owed_nothing_by_sums_over_nodes(node: CaseNode, work: Work) -> None:
-    case = Case(POLICIES["default"], (node,), steps=(Submit((work,)),))
+    case = Case(POLICIES["default"], (node,), steps=(SubmitStep((work,)),))
     assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
-    plain = replace(case, steps=(Submit((replace(work, rack="", requests=node.has),)),))
+    plain = replace(case, steps=(SubmitStep((replace(work, rack="", requests=node.has),)),))
     assert bool(list(owed_jobs(plain, Story(settled=[SettledState({}, {})])))) == bool(work.rack)
 
 
@@ -237,7 +237,7 @@ def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card()
         (CaseNode("n1", shared(3, 24576)),),
         (CaseQueue("q"),),
         (CasePriorityClass("low", 10), CasePriorityClass("high", 100)),
-        steps=(Submit((keep,)), Submit((old,)), Submit((new,))),
+        steps=(SubmitStep((keep,)), SubmitStep((old,)), SubmitStep((new,))),
     )
     story = play(case)
     assert {eviction.job for eviction in story.evictions} == {"old"}
@@ -252,9 +252,9 @@ MODELS = Case(
     (CaseNode("n1", cards(2), L40), CaseNode("n2", cards(1), A100)),
     (CaseQueue("q", cards=amounts([(A100, 1000), (L40, 2000)])),),
     steps=(
-        Submit((OLD,)),
-        Change(CaseQueue("q", cards=amounts([(A100, 1000), (L40, 1000)]))),
-        Submit((replace(NEW, card=A100),)),
+        SubmitStep((OLD,)),
+        ChangeStep(CaseQueue("q", cards=amounts([(A100, 1000), (L40, 1000)]))),
+        SubmitStep((replace(NEW, card=A100),)),
     ),
 )
 BEFORE_QUOTAS = replace(
@@ -262,9 +262,9 @@ BEFORE_QUOTAS = replace(
     policy=POLICIES["capacity"],
     nodes=MODELS.nodes[:1],
     steps=(
-        Submit((replace(OLD, card=A100),)),
-        Use("cross-queue-reclaim", POLICIES["cross-queue-reclaim"]),
-        Join(MODELS.nodes[1:]),
+        SubmitStep((replace(OLD, card=A100),)),
+        UseStep("cross-queue-reclaim", POLICIES["cross-queue-reclaim"]),
+        JoinStep(MODELS.nodes[1:]),
         MODELS.steps[2],
     ),
 )
@@ -282,7 +282,7 @@ def test_no_pod_is_evicted_for_a_job_whose_policy_does_not_know_its_rack() -> No
     low = Work("low", "q", requests=cpus(1))
     high = replace(low, name="high", priority="high", rack=REQUIRED)
     nodes, classes = (CaseNode("n1", cpus(1), rack="a"),), (CasePriorityClass("high", 100),)
-    case = Case(POLICIES["preempt"], nodes, (CaseQueue("q"),), classes, steps=(Submit((low,)), Submit((high,))))
+    case = Case(POLICIES["preempt"], nodes, (CaseQueue("q"),), classes, steps=(SubmitStep((low,)), SubmitStep((high,))))
     assert play(case).evictions == []
     assert judge(case).findings == []
     assert [eviction.job for eviction in play(replace(case, policy=POLICIES["gangs"])).evictions] == ["low"]
@@ -294,14 +294,14 @@ IDLE = Work("idle", "training", requests=cards(1), card=A100)
 PARTS = Case(
     POLICIES["shared-cards"],
     (CaseNode("n1", shared(2, 8192)), CaseNode("n2", shared(1, 8192))),
-    steps=(Submit((Work("one", pods=2, minimum=2, requests=part(4096)),)),),
+    steps=(SubmitStep((Work("one", pods=2, minimum=2, requests=part(4096)),)),),
 )
 
 
 @pytest.mark.parametrize(
     ("case", "is_shown"),
     [
-        (replace(RECLAIMED, steps=(*RECLAIMED.steps, Submit((IDLE,)))), lambda story: bool(story.evictions)),
+        (replace(RECLAIMED, steps=(*RECLAIMED.steps, SubmitStep((IDLE,)))), lambda story: bool(story.evictions)),
         (BLOCKED, lambda story: "gang" in story.end.placed or "train-2" in story.end.placed),
         (PARTS, lambda story: bool(story.end.placed)),
     ],

@@ -16,8 +16,18 @@ from schedspec.lab.explore import on_cluster, profiles
 from schedspec.lab.explore.on_cluster import OnCluster, judge_record
 from schedspec.lab.explore.rounds import case_of
 from schedspec.lab.reduce import confirm
-from schedspec.lab.reduce.case import Case, CaseNode, CaseQueue, Change, Fail, Submit, Use, Work, amounts
-from schedspec.lab.reduce.confirm import Ran, Site
+from schedspec.lab.reduce.case import (
+    Case,
+    CaseNode,
+    CaseQueue,
+    ChangeStep,
+    FailStep,
+    SubmitStep,
+    UseStep,
+    Work,
+    amounts,
+)
+from schedspec.lab.reduce.confirm import FeatureRun, Site
 from schedspec.lab.reduce.written import known_policies
 from schedspec.report.record import ActMoment, Judgement, Moment, ScenarioRecord, Sentence, Software, Story
 from schedspec.results import Result
@@ -28,7 +38,7 @@ CASE = Case(
     known_policies()["capacity"],
     (CaseNode("n1", amounts([("cpu", 2000)])),),
     (CaseQueue("research", deserved=CPU),),
-    steps=(Submit((Work("train-1", requests=CPU), Work("train-2", "research", requests=CPU))),),
+    steps=(SubmitStep((Work("train-1", requests=CPU), Work("train-2", "research", requests=CPU))),),
 )
 
 
@@ -99,7 +109,7 @@ def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
 ) -> None:
     monitor = Judgement(1.0, "node", "train-1-x", "…")
 
-    def run(features: Sequence[Path], site: Site) -> Ran:
+    def run(features: Sequence[Path], site: Site) -> FeatureRun:
         names = [path.stem for path in features]
         assert site.scheduler == "kueue"
         assert all("runs or is refused" in path.read_text("utf-8") for path in features)
@@ -109,7 +119,7 @@ def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
             record('node "n1" leaves with its pods', name=names[2]),
         ]
         lacks = Result(feature=f"{names[3]}.feature", verdict="lacks", why="kueue lacks cards (one flavor)")
-        return Ran("", records, [lacks])
+        return FeatureRun("", records, [lacks])
 
     monkeypatch.setattr(on_cluster, "run", run)
     adapter = find("kueue")
@@ -129,14 +139,14 @@ def cases(scheduler: str, level: Level | None) -> list[Case]:
 
 
 def queues_of(case: Case) -> list[CaseQueue]:
-    return [*case.queues, *(step.queue for step in case.steps if isinstance(step, Change))]
+    return [*case.queues, *(step.queue for step in case.steps if isinstance(step, ChangeStep))]
 
 
 @pytest.mark.parametrize("scheduler", ["schedspec", "kueue", "volcano", "kube-scheduler"])
 def test_cases_of_the_core_use_only_ceilings_priority_and_whole_gangs(scheduler: str) -> None:
     for case in cases(scheduler, Level.CORE):
         assert all(job.minimum == job.pods and job.preemptable for job in case.jobs)
-        assert not any(isinstance(step, Use | Fail) for step in case.steps)
+        assert not any(isinstance(step, UseStep | FailStep) for step in case.steps)
         for queue in queues_of(case):
             assert queue == CaseQueue(queue.name, capability=queue.capability)
 
@@ -164,11 +174,11 @@ def test_a_finding_is_written_once_and_reports_whether_it_shows_again(
     monitor = Judgement(1.0, "node", "train-1-x", "…")
     rounds: list[int] = []
 
-    def run(features: Sequence[Path], site: Site) -> Ran:
+    def run(features: Sequence[Path], site: Site) -> FeatureRun:
         assert site.cluster == "embedded"
         rounds.append(len(features))
         breaks = len(features) > 1 or again
-        return Ran("", [record(name=path.stem, findings=[monitor] if breaks else []) for path in features])
+        return FeatureRun("", [record(name=path.stem, findings=[monitor] if breaks else []) for path in features])
 
     for room in (on_cluster, confirm, on_cluster.Live.__module__):
         monkeypatch.setattr(f"{room}.run" if isinstance(room, str) else f"{room.__name__}.run", run)

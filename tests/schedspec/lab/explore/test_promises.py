@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
+from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served
 from schedspec.lab.explore.judge import found_by_monitors, judge
 from schedspec.lab.reduce import confirm, play
 from schedspec.lab.reduce.case import (
@@ -18,10 +18,10 @@ from schedspec.lab.reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Fail,
-    Join,
-    Submit,
+    ChangeStep,
+    FailStep,
+    JoinStep,
+    SubmitStep,
     Work,
     amounts,
 )
@@ -40,11 +40,11 @@ LENT = Case(
     (CaseNode("n1", TWO),),
     (CaseQueue("lender", deserved=ONE), CaseQueue("owner", deserved=ONE)),
     CLASSES,
-    steps=(Submit((OLD,)), Submit((YOUNG,)), Submit((CLAIM,))),
+    steps=(SubmitStep((OLD,)), SubmitStep((YOUNG,)), SubmitStep((CLAIM,))),
 )
-PAIR = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, pods=2),)), LENT.steps[2]))
+PAIR = replace(LENT, steps=(LENT.steps[0], SubmitStep((replace(YOUNG, pods=2),)), LENT.steps[2]))
 RIVAL = replace(CLAIM, queue="lender", priority="high")
-PREEMPTED = replace(LENT, policy=POLICIES["preempt"], steps=(*LENT.steps[:2], Submit((RIVAL,))))
+PREEMPTED = replace(LENT, policy=POLICIES["preempt"], steps=(*LENT.steps[:2], SubmitStep((RIVAL,))))
 
 
 def placed(job: str, step: int, at: float = 0.0) -> Act:
@@ -73,14 +73,14 @@ def with_queues(lender: CaseQueue, owner: CaseQueue) -> Case:
 CLAIMED = replace(
     with_queues(ALL, CaseQueue("owner", deserved=ONE)),
     policy=POLICIES["capacity"].replace("reclaim", "reclaim, preempt", 1),
-    steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
+    steps=(*LENT.steps[:2], SubmitStep((CLAIM, replace(RIVAL, name="rival")))),
 )
 """The queue deserves all that it holds; preempt evicts one of its pods for a third pod of the same queue."""
 BOTH = (placed("young", 2), replace(placed("young", 2), pod="young-task-1"))
 VOTED = replace(
     PAIR,
     policy=POLICIES["hierarchy-cce"],
-    steps=(*PAIR.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
+    steps=(*PAIR.steps[:2], SubmitStep((CLAIM, replace(RIVAL, name="rival")))),
 )
 """Gang has a vote in the first tier of reclaim, and none in that of preempt."""
 
@@ -139,7 +139,7 @@ def test_an_eviction_must_be_permitted_by_the_policy(case: Case, acts: Sequence[
 
 def test_the_feature_of_a_forbidden_eviction_fails_even_if_the_pod_returns(tmp_path: Path) -> None:
     """The job keeps running once it has capacity again."""
-    returns = replace(LENT, steps=(*LENT.steps, Join((CaseNode("n2", TWO),))))
+    returns = replace(LENT, steps=(*LENT.steps, JoinStep((CaseNode("n2", TWO),))))
     story = play(returns)
     assert set(story.end.placed) == {"old", "young", "claim"}
     forbidden = replace(with_queues(ALL, CaseQueue("owner", deserved=ONE)), steps=returns.steps)
@@ -152,7 +152,7 @@ def test_the_feature_of_a_forbidden_eviction_fails_even_if_the_pod_returns(tmp_p
 
 @pytest.mark.parametrize(("policy", "then"), [("without-backfill", '"old" stays pending')])
 def test_the_feature_of_a_forbidden_placement_demands_that_the_job_waits(policy: str, then: str) -> None:
-    case = replace(LENT, policy=POLICIES[policy], steps=(Submit((replace(OLD, requests=()),)),))
+    case = replace(LENT, policy=POLICIES[policy], steps=(SubmitStep((replace(OLD, requests=()),)),))
     story = Story(acts=[placed("old", 1)], settled=[SettledState({}, {}), SettledState(HELD, {})])
     found = broken_promises(case, story, Worlds(less=False, node_more=False, names=False))
     assert [promise.thens for promise in found if promise.name == "permitted: backfill"] == [(then,)]
@@ -166,18 +166,18 @@ def test_our_scheduler_evicts_the_youngest() -> None:
 
 @pytest.mark.parametrize(("policy", "broken"), [("without-backfill", True), ("default", False)])
 def test_only_backfill_places_work_without_requests(policy: str, *, broken: bool) -> None:
-    case = replace(LENT, policy=POLICIES[policy], steps=(Submit((replace(OLD, requests=()),)),))
+    case = replace(LENT, policy=POLICIES[policy], steps=(SubmitStep((replace(OLD, requests=()),)),))
     assert bool([*permitted.unasked_backfills(case, Story(acts=[placed("old", 1)]))]) == broken
     assert list(permitted.unasked_backfills(case, play(case))) == []
 
 
 FIRST, SECOND = Work("b", "lender", requests=TWO), Work("a", "lender", requests=TWO)
-LATER = replace(LENT, steps=(Submit((FIRST,)), Submit((SECOND,)), Join((CaseNode("n2", TWO),))), nodes=())
-TOGETHER = replace(LENT, steps=(Submit((replace(FIRST, priority="high"), SECOND)),))
+LATER = replace(LENT, steps=(SubmitStep((FIRST,)), SubmitStep((SECOND,)), JoinStep((CaseNode("n2", TWO),))), nodes=())
+TOGETHER = replace(LENT, steps=(SubmitStep((replace(FIRST, priority="high"), SECOND)),))
 OWN_QUEUES = replace(
     LENT,
     queues=(CaseQueue("lender", priority=1), CaseQueue("owner")),
-    steps=(Submit((FIRST, replace(SECOND, queue="owner"))),),
+    steps=(SubmitStep((FIRST, replace(SECOND, queue="owner"))),),
 )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: s
 
 @pytest.mark.parametrize(("most", "broken"), [(ONE, ["limit"]), (TWO, []), ((), [])])
 def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most: object, broken: list[str]) -> None:
-    case = replace(LENT, queues=(CaseQueue("lender", capability=most),), steps=(Submit((FIRST,)),))  # type: ignore[arg-type]
+    case = replace(LENT, queues=(CaseQueue("lender", capability=most),), steps=(SubmitStep((FIRST,)),))  # type: ignore[arg-type]
     story = Story(acts=[Act(Happened.ADMITTED, 30.0, 1, "b")])
     assert [breach.rule for breach in served.admitted_above_limits(case, story)] == broken
     assert list(served.admitted_above_limits(case, play(case))) == []
@@ -220,13 +220,13 @@ IDLE = Work("idle", "lender")
         (LENT, "reclaim"),
         (PREEMPTED, "preempt"),
         (BY_WEIGHT, "reclaim"),
-        (replace(LENT, steps=(*LENT.steps[:2], Submit((IDLE,)))), "backfill"),
+        (replace(LENT, steps=(*LENT.steps[:2], SubmitStep((IDLE,)))), "backfill"),
         (with_queues(ALL, CaseQueue("owner", deserved=ONE)), ""),
         (with_queues(CaseQueue("lender", deserved=ONE, reclaimable=False), CaseQueue("owner", deserved=ONE)), ""),
         (replace(PREEMPTED, classes=()), ""),
         (replace(LENT, policy=POLICIES["without-reclaim"]), ""),
-        (replace(LENT, policy=POLICIES["without-backfill"], steps=(*LENT.steps[:2], Submit((IDLE,)))), ""),
-        (replace(LENT, steps=(*LENT.steps, Submit((replace(CLAIM, name="late"),)))), ""),
+        (replace(LENT, policy=POLICIES["without-backfill"], steps=(*LENT.steps[:2], SubmitStep((IDLE,)))), ""),
+        (replace(LENT, steps=(*LENT.steps, SubmitStep((replace(CLAIM, name="late"),)))), ""),
     ],
 )
 def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(case: Case, rule: str) -> None:
@@ -236,13 +236,13 @@ def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(ca
     assert list(entitled.jobs_without_room(case, play(case))) == []
 
 
-@pytest.mark.parametrize(("steps", "rule"), [((), "reclaim"), ((Fail("pair", 1),), "")], ids=["waits", "failed"])
-def test_a_pod_that_failed_takes_no_share_from_the_queue_of_a_victim(steps: tuple[Fail, ...], rule: str) -> None:
+@pytest.mark.parametrize(("steps", "rule"), [((), "reclaim"), ((FailStep("pair", 1),), "")], ids=["waits", "failed"])
+def test_a_pod_that_failed_takes_no_share_from_the_queue_of_a_victim(steps: tuple[FailStep, ...], rule: str) -> None:
     """By weight, the lender deserves what no other queue requests; a pod that failed requests nothing."""
     pair, large = Work("pair", "third", pods=2, requests=ONE), Work("large", "lender", requests=shape(3))
-    claim = Submit((replace(CLAIM, requests=TWO),))
+    claim = SubmitStep((replace(CLAIM, requests=TWO),))
     nodes, queues = (CaseNode("n1", TWO), CaseNode("n2", shape(4))), tuple(map(CaseQueue, ("lender", "owner", "third")))
-    case = Case(POLICIES["proportion"], nodes, queues, steps=(Submit((large,)), Submit((pair,)), *steps, claim))
+    case = Case(POLICIES["proportion"], nodes, queues, steps=(SubmitStep((large,)), SubmitStep((pair,)), *steps, claim))
     held = {"pair": {"pair-task-0": "n1"}, "large": {"large-task-0": "n2"}}
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {}, {"claim": "Inqueue"})]))
     assert [breach.rule for breach in found if breach.job == "claim"] == ([rule] if rule else [])
@@ -256,7 +256,10 @@ def test_a_claim_is_owed_nothing_that_a_queue_above_the_victims_is_guaranteed(gu
         CaseQueue("team", guarantee=guarantee),
         CaseQueue("owner", deserved=TWO),
     )
-    nodes, steps = (CaseNode("n1", TWO), CaseNode("n2", ONE)), (Submit((OLD,)), Submit((replace(CLAIM, requests=TWO),)))
+    nodes, steps = (
+        (CaseNode("n1", TWO), CaseNode("n2", ONE)),
+        (SubmitStep((OLD,)), SubmitStep((replace(CLAIM, requests=TWO),))),
+    )
     case = replace(LENT, policy=POLICIES["hierarchy"], nodes=nodes, queues=queues, steps=steps)
     found = entitled.jobs_without_room(case, Story(settled=[SettledState({"old": HELD["old"]}, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
@@ -279,7 +282,7 @@ def shapes(node: Amounts, share: Amounts, held: Amounts, pods: int, claim: Work)
     """Return a claim beside pods of queue `lender` that fill one node, settled."""
     jobs = tuple(Work(f"held-{number}", "lender", requests=held) for number in range(pods))
     queues = CaseQueue("lender", deserved=share), CaseQueue("owner", deserved=share)
-    case = Case(SHAPES, (CaseNode("n1", node),), queues, CLASSES, steps=(Submit(jobs), Submit((claim,))))
+    case = Case(SHAPES, (CaseNode("n1", node),), queues, CLASSES, steps=(SubmitStep(jobs), SubmitStep((claim,))))
     placed = {job.name: {f"{job.name}-task-0": "n1"} for job in jobs}
     return case, Story(settled=[SettledState(placed, {})])
 
@@ -317,7 +320,7 @@ def test_a_share_of_no_cpu_lends_no_cpu_whether_or_not_a_guarantee_names_it(guar
     pod = replace(OLD, requests=shape(1, 1))
     lender = CaseQueue("lender", deserved=amounts([("cpu", 0), *shape(0, 1)]), guarantee=guarantee)
     owner = CaseQueue("owner", deserved=shape(1, 1))
-    steps = Submit((pod,)), Submit((replace(CLAIM, requests=shape(1, 1)),))
+    steps = SubmitStep((pod,)), SubmitStep((replace(CLAIM, requests=shape(1, 1)),))
     case = Case(SHAPES, (CaseNode("n1", shape(1, 1)),), (lender, owner), steps=steps)
     assert list(entitled.jobs_without_room(case, play(case))) == []
 
@@ -336,7 +339,7 @@ def test_pods_of_a_gang_go_together_only_where_gang_has_a_vote(votes: str, victi
     gang = Work("gang", "lender", pods=3, minimum=3, requests=ONE)
     rest, first = Work("rest", "owner", requests=shape(3)), replace(RIVAL, requests=ONE)
     queues, nodes = (CaseQueue("lender"), CaseQueue("owner")), (CaseNode("n1", shape(3)),)
-    steps = (Submit((gang,)), Submit((rest,)), Submit((first,)))
+    steps = (SubmitStep((gang,)), SubmitStep((rest,)), SubmitStep((first,)))
     case = replace(LENT, policy=GANGS % votes, nodes=nodes, queues=queues, steps=steps)
     held = {"gang": {f"gang-task-{index}": "n1" for index in range(3)}}
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
@@ -352,7 +355,7 @@ def test_a_gang_is_owed_nothing_if_its_first_victim_may_leave_none_for_its_last_
     jobs = Work("pair", "lender", pods=2, minimum=2, requests=ONE), Work("single", "lender", requests=ONE)
     claim = replace(CLAIM, pods=pods, minimum=pods)
     queues = CaseQueue("lender", deserved=TWO), CaseQueue("owner", deserved=TWO)
-    steps = Submit(jobs), Submit((claim,))
+    steps = SubmitStep(jobs), SubmitStep((claim,))
     case = replace(LENT, nodes=(CaseNode("n1", shape(3)),), queues=queues, steps=steps)
     held = {"pair": {"pair-task-0": "n1", "pair-task-1": "n1"}, "single": {"single-task-0": "n1"}}
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
@@ -376,7 +379,7 @@ def test_any_pod_above_the_minimum_of_a_gang_may_be_the_one_that_goes(
     nodes = CaseNode("n1", shape(2, 0, 4)), CaseNode("n2", shape(2, 0, 2))
     queues = CaseQueue("lender"), CaseQueue("owner", deserved=shape(2, 0, 2))
     gang = Work("gang", "lender", pods=3, minimum=2, requests=shape(1, 0, 2))
-    case = Case(POLICIES["capacity"], nodes, queues, steps=(Submit((gang,)), Submit((claim,))))
+    case = Case(POLICIES["capacity"], nodes, queues, steps=(SubmitStep((gang,)), SubmitStep((claim,))))
     held = {"gang": {f"gang-task-{index}": node for index, node in enumerate(on)}}
     story = Story(settled=[SettledState(held, {}, {"claim": "Inqueue"})])
     assert [breach.rule for breach in entitled.jobs_without_room(case, story)] == ([rule] if rule else [])
@@ -396,7 +399,7 @@ def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_is_needed() 
     )
     gang = Work("gang", "lender", pods=2, minimum=2, requests=shape(0, 2))
     jobs = replace(CLAIM, requests=shape(0, 2)), gang, Work("late", "lender", requests=shape(0, 1))
-    case = Case(POLICIES["reclaim-before-allocate"], nodes, queues, steps=(Submit(jobs),))
+    case = Case(POLICIES["reclaim-before-allocate"], nodes, queues, steps=(SubmitStep(jobs),))
     acts = [(act.what, act.job) for act in play(case).acts]
     first = acts.index((Happened.EVICTED, "gang"))
     assert (Happened.PLACED, "late") in acts[:first]
@@ -404,7 +407,7 @@ def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_is_needed() 
     assert judge(case).findings == []
 
 
-ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))
+ALONE = replace(LENT, queues=LENT.queues[:1], steps=(SubmitStep((FIRST,)),))
 ON_NODE = {"b": {"b-task-0": "n1"}}
 
 
@@ -425,7 +428,7 @@ def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
 
 def test_our_scheduler_sets_running_only_on_a_pod_group_with_a_bound_pod() -> None:
     """One job runs and the other one waits; both phases are the scheduler's own."""
-    case = replace(ALONE, steps=(Submit((FIRST,)), Submit((SECOND,))))
+    case = replace(ALONE, steps=(SubmitStep((FIRST,)), SubmitStep((SECOND,))))
     story = play(case)
     assert story.end.phases["b"] == "Running"
     assert story.end.phases["a"] != "Running"
@@ -436,10 +439,10 @@ def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_ga
     """Found by exploration (seed 1018892): the job gets a second pod, and loses one above its minimum."""
     pair = Work("train-1", "speech", pods=2, minimum=1, requests=TWO)
     steps = (
-        Submit((pair, replace(pair, name="train-2", queue="research"))),
-        Submit((Work("train-3", "speech", requests=ONE),)),
-        Change(CaseQueue("research", priority=1, deserved=ONE)),
-        Fail("train-1", 1),
+        SubmitStep((pair, replace(pair, name="train-2", queue="research"))),
+        SubmitStep((Work("train-3", "speech", requests=ONE),)),
+        ChangeStep(CaseQueue("research", priority=1, deserved=ONE)),
+        FailStep("train-1", 1),
     )
     nodes = tuple(CaseNode(name, TWO) for name in ("n1", "n2", "n3"))
     queues = CaseQueue("research"), CaseQueue("speech", deserved=amounts([("cpu", 3000)]))
@@ -459,9 +462,9 @@ TREE = replace(
         CaseQueue("sibling", "above", deserved=ZERO),
     ),
     steps=(
-        Submit((replace(OLD, queue="sibling"),)),
-        Submit((replace(YOUNG, queue="cousin"),)),
-        Submit((CLAIM,)),
+        SubmitStep((replace(OLD, queue="sibling"),)),
+        SubmitStep((replace(YOUNG, queue="cousin"),)),
+        SubmitStep((CLAIM,)),
     ),
 )
 
@@ -479,10 +482,15 @@ WAITED = replace(
     LENT,
     policy=POLICIES["sla"],
     queues=(CaseQueue("lender"), CaseQueue("owner")),
-    steps=(Submit((OLD,)), Submit((GANG,)), Submit((YOUNG,)), Submit((replace(CLAIM, name="third", queue="lender"),))),
+    steps=(
+        SubmitStep((OLD,)),
+        SubmitStep((GANG,)),
+        SubmitStep((YOUNG,)),
+        SubmitStep((replace(CLAIM, name="third", queue="lender"),)),
+    ),
 )
-IN_A_RACK = replace(WAITED, steps=(WAITED.steps[0], Submit((replace(GANG, rack="required"),)), *WAITED.steps[2:]))
-OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, queue="owner"),))))
+IN_A_RACK = replace(WAITED, steps=(WAITED.steps[0], SubmitStep((replace(GANG, rack="required"),)), *WAITED.steps[2:]))
+OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], SubmitStep((replace(YOUNG, queue="owner"),))))
 
 
 @pytest.mark.parametrize(
@@ -508,28 +516,28 @@ def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: st
     ran = {"old": {"old-task-0": "n1"}}
     settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], settled=settled)
-    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
-    assert list(waited.lost_holds(case, play(case))) == []
+    assert [breach.job for breach in served.lost_holds(case, story)] == broken
+    assert list(served.lost_holds(case, play(case))) == []
 
 
 @pytest.mark.parametrize(("pods", "broken"), [(1, []), (2, ["young"])], ids=["within it", "beyond it"])
 def test_a_later_job_may_start_on_capacity_that_is_released_for_it(pods: int, broken: list[str]) -> None:
     """The gang holds what was idle before a pod ended; a second pod of the later job starts there."""
-    steps = (*WAITED.steps[:2], Submit((replace(YOUNG, pods=2),)))
+    steps = (*WAITED.steps[:2], SubmitStep((replace(YOUNG, pods=2),)))
     case = replace(WAITED, steps=steps)
     ran = {"old": {"old-task-0": "n1"}}
     settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": "Inqueue"})]
     starts = (placed("young", 3), replace(placed("young", 3), pod="young-task-1"))[:pods]
     ends = Act(Happened.RELEASED, 90.0, 3, "old", "old-task-0", "n1")
     story = Story(acts=[placed("old", 1), ends, *starts], settled=settled)
-    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
+    assert [breach.job for breach in served.lost_holds(case, story)] == broken
 
 
 def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> None:
     """Found by exploration (seed 2002373): the spare pod claimed freed capacity, and a second gang was evicted."""
     urgent = Work("urgent", "team", "high", pods=2, minimum=1, requests=ONE)
     lenders = Work("lender-1", "team", pods=2, minimum=2, requests=ONE), Work("lender-2", "team", "", 3, 2, ONE)
-    steps = Submit(lenders), Submit((urgent, replace(urgent, name="urgent-too", pods=1)))
+    steps = SubmitStep(lenders), SubmitStep((urgent, replace(urgent, name="urgent-too", pods=1)))
     four = amounts([("cpu", 4000)])
     case = Case(POLICIES["gangs"], (CaseNode("n1", four),), (CaseQueue("team"),), CLASSES, steps=steps)
     story = play(case)
@@ -551,14 +559,14 @@ ABOVE_SHARE = Case(
     POLICIES["capacity"],
     (CaseNode("n1", shape(5)), CaseNode("n2", TWO)),
     (CaseQueue("lender"), CaseQueue("owner", deserved=TWO)),
-    steps=(Submit((Work("gang", "lender", pods=3, minimum=3, requests=TWO),)), Submit((PAIR_ABOVE,))),
+    steps=(SubmitStep((Work("gang", "lender", pods=3, minimum=3, requests=TWO),)), SubmitStep((PAIR_ABOVE,))),
 )
 """The gang goes as a whole, so that the claim gets both pods; half of the claim starts on idle room, without it."""
 
 
 def test_a_job_that_starts_with_less_may_wait_for_its_pods_above_the_minimum() -> None:
     """Found by exploration (seed 32270): gang lets the job evict for its minimum only, which fits without evictions."""
-    smaller = replace(ABOVE_SHARE, steps=(ABOVE_SHARE.steps[0], Submit((replace(PAIR_ABOVE, requests=ONE),))))
+    smaller = replace(ABOVE_SHARE, steps=(ABOVE_SHARE.steps[0], SubmitStep((replace(PAIR_ABOVE, requests=ONE),))))
     assert [len(play(case).end.placed["claim"]) for case in (ABOVE_SHARE, smaller)] == [2, 1]
     found = broken_promises(ABOVE_SHARE, play(ABOVE_SHARE), Worlds(node_more=False, names=False))
     assert [promise.name for promise in found] == []

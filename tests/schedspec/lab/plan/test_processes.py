@@ -12,9 +12,10 @@ import psutil
 ROOT = Path(__file__).parents[4]
 PARENT = """
 import signal
-from schedspec.lab.plan.processes import process_pool
+from concurrent.futures import ProcessPoolExecutor
+from schedspec.schedulers.pdeathsig import end_with_parent
 
-with process_pool(2) as pool:
+with ProcessPoolExecutor(2, initializer=end_with_parent) as pool:
     pool.map(signal.sigwait, [[signal.SIGUSR1]] * 2)
     print("both were started", flush=True)
 """

@@ -61,7 +61,7 @@ def test_a_workload_keeps_nothing_of_its_containers_but_what_a_scheduler_reads(
 ) -> None:
     spec = {"containers": containers, "initContainers": inits, "volumes": more, "hostname": "s3cr3t"}
     sets = [{"name": "main", "count": 1, "template": {"metadata": {"labels": more}, "spec": spec}}]
-    item = kueue.Served(ObjectMeta(name="w"), {"queueName": "q", "podSets": sets})
+    item = kueue.ServedObject(ObjectMeta(name="w"), {"queueName": "q", "podSets": sets})
     followed = next(each for each in FOLLOWED if each.resource.kind == "Workload")
     assert followed.resource.trim is not None
     kept = followed.resource.trim(item, 1)

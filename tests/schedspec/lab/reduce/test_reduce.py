@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.reduce import ReductionInput, reduce_case, shrink
-from schedspec.lab.reduce.as_steps import variants
 from schedspec.lab.reduce.case import (
     NAMESPACE,
     Amounts,
@@ -17,18 +16,19 @@ from schedspec.lab.reduce.case import (
     CaseNode,
     CasePriorityClass,
     CaseQueue,
-    Change,
-    Fail,
-    Submit,
-    Use,
+    ChangeStep,
+    FailStep,
+    SubmitStep,
+    UseStep,
     Work,
     amounts,
     ancestors,
 )
+from schedspec.lab.reduce.feature import quotable, thens_of, title_of
 from schedspec.lab.reduce.play import play
 from schedspec.lab.reduce.reduce import reduce_part
+from schedspec.lab.reduce.shrink import variants
 from schedspec.lab.reduce.signature import EvictedFate, WaitingFate, of_eviction, of_wait, preemptor_of, shows
-from schedspec.lab.reduce.thens import quotable, thens_of, title_of
 
 POLICIES = {
     it.stem: it.read_text("utf-8")
@@ -167,7 +167,7 @@ def test_a_bound_pod_holds_its_own_requests_and_not_those_of_another_pod() -> No
     """Found by exploration (seed 4): a node took 9 of 8 cpus, because the id of a spec was reused for another spec."""
     nodes = tuple(CaseNode(f"n{it}", gpus(cards)) for it, cards in enumerate((8, 3, 2, 2)))
     sizes = (3, 4, 3, 2, 2, 2, 1, 1, 4)
-    steps = tuple(Submit((Work(f"j{it}", requests=gpus(size)),)) for it, size in enumerate(sizes))
+    steps = tuple(SubmitStep((Work(f"j{it}", requests=gpus(size)),)) for it, size in enumerate(sizes))
     placed = play(Case(POLICIES["default"], nodes, steps=steps)).end.placed
     for node in nodes:
         held = sum(sizes[int(job[1:])] for job, pods in placed.items() for on in pods.values() if on == node.name)
@@ -177,7 +177,7 @@ def test_a_bound_pod_holds_its_own_requests_and_not_those_of_another_pod() -> No
 def test_work_admitted_after_all_other_actions_starts_in_the_next_cycle() -> None:
     """Found by exploration (seed 3346): the simulation waited for a change from outside."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"allocate, backfill, enqueue"')
-    case = Case(policy, (CaseNode("n1", gpus(1)),), steps=(Submit((Work("a", requests=gpus(1)),)),))
+    case = Case(policy, (CaseNode("n1", gpus(1)),), steps=(SubmitStep((Work("a", requests=gpus(1)),)),))
     assert play(case).end.placed == {"a": {"a-task-0": "n1"}}
 
 
@@ -185,14 +185,16 @@ def test_work_admitted_by_allocate_after_reclaim_reclaims_in_the_next_cycle() ->
     """Found by exploration (seed 1000270): in a policy without enqueue, allocate admits work."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"reclaim, allocate, backfill"')
     queues = CaseQueue("borrows"), CaseQueue("owed", deserved=gpus(1))
-    lent, late = (Submit((Work(name, of, requests=gpus(1)),)) for name, of in (("lent", "borrows"), ("late", "owed")))
+    lent, late = (
+        SubmitStep((Work(name, of, requests=gpus(1)),)) for name, of in (("lent", "borrows"), ("late", "owed"))
+    )
     case = Case(policy, (CaseNode("n1", gpus(1)),), queues, steps=(lent, late))
     assert play(case).end.placed == {"late": {"late-task-0": "n1"}}
 
 
 def test_a_failed_pod_frees_its_capacity_and_is_not_created_again() -> None:
     gang, waits = Work("gang", pods=2, minimum=2, requests=gpus(1)), Work("waits", requests=gpus(1))
-    steps = (Submit((gang,)), Submit((waits,)), Fail("gang", 1))
+    steps = (SubmitStep((gang,)), SubmitStep((waits,)), FailStep("gang", 1))
     placed = play(Case(POLICIES["capacity"], (CaseNode("n1", gpus(2)),), steps=steps)).end.placed
     assert placed == {"gang": {"gang-task-0": "n1"}, "waits": {"waits-task-0": "n1"}}
 
@@ -203,7 +205,7 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
         POLICIES["default"],
         (CaseNode("n1", gpus(1)),),
         classes=(CasePriorityClass("high", 100),),
-        steps=(Submit((low,)), Submit((high,)), Use("preempt", POLICIES["preempt"])),
+        steps=(SubmitStep((low,)), SubmitStep((high,)), UseStep("preempt", POLICIES["preempt"])),
     )
     story = play(case)
     assert [(it.job, it.step) for it in story.evictions] == [("low", 3)]
@@ -212,8 +214,8 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
 
 def test_one_of_several_equal_steps_is_removed() -> None:
     """Found by exploration (seed 1000393): equal changes of a queue were removed together or not at all."""
-    first, other = (Change(CaseQueue("a", weight=weight)) for weight in (2, 3))
-    steps = (Submit((Work("job", "a"),)), first, other, first, other, first)
+    first, other = (ChangeStep(CaseQueue("a", weight=weight)) for weight in (2, 3))
+    steps = (SubmitStep((Work("job", "a"),)), first, other, first, other, first)
     case = Case(POLICIES["capacity"], (CaseNode("n", gpus(1)),), (CaseQueue("a"),), steps=steps, subject="job")
 
     def changes_back(candidate: Case) -> bool:

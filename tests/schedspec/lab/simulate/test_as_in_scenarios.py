@@ -8,9 +8,9 @@ import pytest
 
 from schedspec.lab.explore.rounds import case_of
 from schedspec.lab.reduce import play
-from schedspec.lab.reduce.case import Case, Complete, Submit
+from schedspec.lab.reduce.case import Case, CompleteStep, SubmitStep
 from schedspec.lab.reduce.written import known_policies
-from schedspec.lab.simulate.monitored import Monitors
+from schedspec.lab.simulate.monitored import MonitoredRun
 from schedspec.monitors import Rules, judge
 from tests.support.core.play_history import Recorder
 
@@ -21,7 +21,7 @@ SEEDS = 40
 def found_by(case: Case) -> tuple[set[str], set[str]]:
     """Return the monitors that report violations: those of the stream of outcomes and those of the history."""
     recorder = Recorder()
-    stream = Monitors(Rules(case.policy))
+    stream = MonitoredRun(Rules(case.policy))
 
     def listen(at: float, given: Any) -> None:
         recorder.record(at, given)
@@ -37,7 +37,7 @@ def test_monitors_of_stream_and_history_report_the_same(first: int) -> None:
     policies, judged = known_policies(), 0
     for seed in range(first, first + SEEDS):
         case = case_of((seed, None), policies)
-        if all(isinstance(step, Submit | Complete) for step in case.steps):
+        if all(isinstance(step, SubmitStep | CompleteStep) for step in case.steps):
             of_stream, of_history = found_by(case)
             assert of_stream == of_history, seed
             judged += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.lab.simulate.metrics import Integral, Metrics, spread
+from schedspec.lab.simulate.metrics import Metrics, spread
 from tests.schedspec.lab.simulate.test_command import COLUMNS, HEADER, PREEMPT, lines, simulate
 
 
@@ -97,15 +97,14 @@ def test_the_error_of_checkpoints_without_an_interval_names_the_option(
 
 def test_time_below_the_guarantee_and_time_below_the_share_are_separate() -> None:
     metrics = Metrics(8.0)
-    integral = Integral(metrics)
-    integral.hold("red", 3.0)
-    integral.integrate({"red": (4.0, 2.0)}, 10.0)  # entitled to 4, guaranteed 2 of them, holds 3
-    integral.hold("red", -2.0)
-    integral.integrate({"red": (4.0, 2.0)}, 5.0)
-    integral.hold("red", 3.0)
-    integral.integrate({"red": (4.0, 2.0)}, 100.0)
-    integral.hold("red", -4.0)
-    integral.integrate({"red": (4.0, 2.0)}, 7.0)
+    metrics.hold("red", 3.0)
+    metrics.integrate({"red": (4.0, 2.0)}, 10.0)  # entitled to 4, guaranteed 2 of them, holds 3
+    metrics.hold("red", -2.0)
+    metrics.integrate({"red": (4.0, 2.0)}, 5.0)
+    metrics.hold("red", 3.0)
+    metrics.integrate({"red": (4.0, 2.0)}, 100.0)
+    metrics.hold("red", -4.0)
+    metrics.integrate({"red": (4.0, 2.0)}, 7.0)
     totals = metrics.of("red")
     assert totals.guarantee_short_seconds == 5 + 7
     assert (totals.short_seconds, totals.longest) == (10 + 5 + 7, 15)
@@ -131,11 +130,10 @@ def test_a_gap_into_which_no_usual_pod_fits_is_not_below_the_share(
     entitled: float, held: float, pods: list[tuple[float, int]], *, is_short: bool
 ) -> None:
     metrics = Metrics(32.0)
-    integral = Integral(metrics)
     for cards, number in pods:
-        integral.submit("red", cards, number)
-    integral.hold("red", held)
-    integral.integrate({"red": (entitled, entitled)}, 10.0)
+        metrics.submitted(0.0, "red", cards, number)
+    metrics.hold("red", held)
+    metrics.integrate({"red": (entitled, entitled)}, 10.0)
     totals = metrics.of("red")
     assert (totals.short_seconds, totals.longest, totals.guarantee_short_seconds) == (
         (10, 10, 10) if is_short else (0, 0, 0)

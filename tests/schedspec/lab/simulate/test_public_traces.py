@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.simulate.columns import InputError, changed
-from schedspec.lab.simulate.scene import MODEL, read_nodes, read_scene
+from schedspec.lab.simulate.inputs import MODEL, read_nodes, read_scene
 from schedspec.lab.simulate.trace import read_trace
 from tests.support.core.public_traces import public_trace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.simulate.columns import InputError
-from schedspec.lab.simulate.scene import read_scene
+from schedspec.lab.simulate.inputs import read_scene
 
 REFUSED = {
     "1x8,cpu=4,memroy=5": "'memroy' is no resource of a node; did you mean memory?",

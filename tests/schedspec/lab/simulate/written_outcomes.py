@@ -6,7 +6,7 @@ import pickle
 
 import msgspec
 
-from schedspec.lab.simulate.monitored import Monitors
+from schedspec.lab.simulate.monitored import MonitoredRun
 from schedspec.monitors import Rules, judge
 from schedspec.monitors.protection import PREEMPTABLE
 from schedspec.scheduler.framework.decisions import Decisions, Evict
@@ -36,7 +36,7 @@ class Story:
 
     def __init__(self, policy: str = POLICY, **queues: objects.QueueSpec) -> None:
         self._rules, self._recorder = Rules(policy), Recorder()
-        self._monitors = Monitors(self._rules)
+        self._monitors = MonitoredRun(self._rules)
         self._cycle = 0
         self._created = 0
         self._groups: dict[str, objects.PodGroup] = {}

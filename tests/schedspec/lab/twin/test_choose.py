@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from schedspec.api.errors import HarnessError
-from schedspec.lab.plan.make import Model
+from schedspec.lab.plan.make import ModelScheduler
 from schedspec.lab.twin import choose
-from schedspec.lab.twin.choose import Choice, OwnProgram
-from schedspec.lab.twin.decide import kueue_policy
-from schedspec.schedulers.kueue import policy as policies
+from schedspec.lab.twin.choose import Choice, OwnProgram, kueue_policy
+from schedspec.schedulers.kueue import quota as policies
 from schedspec.virtual.state import ForeignStateError, State, StateError
 from tests.schedspec.lab.twin.test_objects import TABLE
 from tests.support.core.states import state_of
@@ -47,7 +46,7 @@ CHOICES: dict[str, tuple[Choice, State, bool, str]] = {
 def test_who_decides(choice: Choice, found: State, is_missing: bool, who: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(choose.binaries, "missing", lambda names, **_: [*names] if is_missing else [])
     decider = choice.of(found)
-    if isinstance(decider, Model):
+    if isinstance(decider, ModelScheduler):
         assert who == "model"
     else:
         assert isinstance(decider, OwnProgram)

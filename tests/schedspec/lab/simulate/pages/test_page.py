@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schedspec.lab.simulate import pages as load
 from schedspec.lab.simulate.columns import InputError
 from schedspec.lab.simulate.pages.charts import Chart, rounded_up
-from schedspec.lab.simulate.pages.steps import Changes
+from schedspec.lab.simulate.pages.world import Changes
 from tests.support import simulating
 from tests.support.browser import Browser, chromium
 
