@@ -100,6 +100,7 @@ def settings() -> Iterator[Setting]:
         lambda: clusters.busy(500, 8),
         RECLAIM,
         binds=1,
+        goal=0.06,
     )
     yield Setting(
         "10000 single pods, 1000 nodes", lambda: clusters.backlog(10_000, 1_000, gang=1), DEFAULT_POLICY, binds=10_000

@@ -21,8 +21,7 @@ class Conformance(Plugin, EvictableByUnit, EvictUnit):
     lasting = (Protected,)
 
     def evict_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
-        return Protected(ProtectedBy.SYSTEM) if any(map(_is_critical, unit)) else None
-
-
-def _is_critical(task: Task) -> bool:
-    return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
+        for task in unit:
+            if task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE:
+                return Protected(ProtectedBy.SYSTEM)
+        return None

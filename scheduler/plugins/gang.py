@@ -103,6 +103,8 @@ class Gang(
     def evict_spare(self, job: Job, task: Task) -> Limits:
         """Return how many tasks the gang, the task's role and the task's subgroup have above their minimum."""
         limits: list[tuple[Hashable, int]] = [((job.key, None), max(job.ready - job.min_available, 0))]
+        if not limits[0][1]:
+            return tuple(limits)  # the usual case among thousands of candidates: no other limit matters
         of_role = job.binding_roles.get(task.role)
         if of_role is not None:
             have = sum(one.role == task.role for one in job.having(READY))

@@ -143,7 +143,7 @@ class CycleCache:
         jobs = self._session.jobs
         found: dict[str, set[int]] = {}
         for node in self._session.nodes.rows:
-            evictable = (task.job for task in node.tasks.values() if task.status & _EVICTABLE)
+            evictable = {task.job for task in node.tasks.values() if task.status & _EVICTABLE}
             for queue in {jobs[key].queue for key in evictable if key in jobs}:
                 found.setdefault(queue, set()).add(node.row)
         return found

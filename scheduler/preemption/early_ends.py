@@ -19,8 +19,10 @@ def note_early_ends(session: Session) -> None:
     """Add the reasons to the refusals of admitted jobs with tasks that wait for room."""
     actions = [action for action in session.policy.actions if action in EVICTING]
     for job in session.selection.undecided if actions else ():
-        if job.key in session.decisions.refusals and not session.is_pending(job) and _waits_for_room(job):
-            session.refuse(job, (why for action in actions for why in _why_ended(session, action, job)))
+        if job.key not in session.decisions.refusals or session.is_pending(job) or not _waits_for_room(job):
+            continue
+        if whys := [why for action in actions for why in _why_ended(session, action, job)]:
+            session.refuse(job, whys)
 
 
 def _waits_for_room(job: Job) -> bool:

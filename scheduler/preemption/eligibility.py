@@ -52,8 +52,8 @@ class VictimFilter:
         self._limiting = frozenset(entry.plugin for entry in request.spares.entries)
         self.denials: dict[str, Protection] = {}
         """Task → what protects it from eviction."""
-        self.seen: set[str] = set()
-        """The candidates that were examined, protected or not."""
+        self.seen: dict[str, str] = {}
+        """The candidates that were examined, protected or not, with their queues."""
         self._gang_verdicts: dict[tuple[str, int], EligibleUnit | None] = {}
 
     def switch_to(self, request: PreemptionRequest) -> None:
@@ -64,15 +64,15 @@ class VictimFilter:
 
     def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
         """Return the candidates on a node; record what protects the other tasks."""
-        request, jobs = self._request, self._session.jobs
+        jobs, concerns, protection_of = self._session.jobs, self._request.concerns, self._request.protection
         found: list[Task] = []
         self._session.work.spend(15 + 8 * len(node.tasks))
         for task in node.tasks.values():
             job = jobs.get(task.job)
-            if job is None or not task.status & HOLDING or not request.concerns(job):
+            if job is None or not task.status & HOLDING or not concerns(job):
                 continue
-            self.seen.add(task.key)
-            if protection := request.protection(preemptor, task):
+            self.seen[task.key] = job.queue
+            if protection := protection_of(preemptor, task):
                 self.denials[task.key] = Protected(protection)
             else:
                 found.append(task)
@@ -96,35 +96,47 @@ class VictimFilter:
         within_job = self._request.within_job
         jobs, spares = self._session.jobs, self._request.spares
         limiting = None if within_job else spares
-        units = [unit for task in candidates if (unit := single(jobs[task.job], task, limiting)) is not None]
-        if not within_job:
-            keys = dict.fromkeys(task.job for task in candidates)
-            units += [whole_gang(jobs[key]) for key in keys if may_be_evicted_whole(jobs[key], spares)]
-        return units
+        units: list[Unit] = []
+        gangs: dict[str, Unit] = {}
+        for task in candidates:
+            job = jobs[task.job]
+            if (unit := single(job, task, limiting)) is not None:
+                units.append(unit)
+            if not within_job and job.key not in gangs and may_be_evicted_whole(job, spares):
+                gangs[job.key] = whole_gang(job)
+        return [*units, *gangs.values()]
 
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
-        """Return the units on a node that may be evicted in the present state."""
-        candidates = self.candidates(preemptor, node)
-        if len(candidates) > 1:  # most nodes have one candidate: no key to compute
-            candidates.sort(key=lambda task: (self._level(task), self._order.age_key(task)))
-        tier_votes = _TierVotes(preemptor, candidates)
-        verdicts = []
-        for unit in self.units(candidates):
-            verdict = self._of_gang(preemptor, unit) if unit.whole else self._verdict(preemptor, unit, tier_votes)
-            if verdict is not None:
-                verdicts.append(verdict)
-                for task in unit.tasks:
-                    self.denials.pop(task.key, None)
-        return verdicts
+        """Return the units on a node that may be evicted in the present state, the least protected first."""
+        return self._judged(preemptor, self._ranked(self.candidates(preemptor, node)))
 
     def permits_any(self, preemptor: Task, nodes: Iterable[NodeInfo]) -> bool:
         """Whether any unit on these nodes may be evicted. Reasons are recorded only if no unit may."""
-        before = dict(self.denials)
-        if not any(self.permitted(preemptor, node) for node in nodes):
-            return False
-        self.denials = before
-        self._gang_verdicts.clear()
-        return True
+        before, is_order_relevant = dict(self.denials), any(map(self._votes_on_tasks, self._request.hook.entries))
+        for node in nodes:
+            candidates = self.candidates(preemptor, node)
+            if self._judged(preemptor, self._ranked(candidates) if is_order_relevant else candidates):
+                self.denials = before
+                self._gang_verdicts.clear()
+                return True
+        return False
+
+    def _ranked(self, candidates: list[Task]) -> list[Task]:
+        """Sort candidates of one node, the least protected first."""
+        if len(candidates) > 1:  # most nodes have one candidate: no key to compute
+            candidates.sort(key=lambda task: (self._level(task), self._order.age_key(task)))
+        return candidates
+
+    def _judged(self, preemptor: Task, candidates: Sequence[Task]) -> list[EligibleUnit]:
+        """Return the units of candidates on one node that may be evicted."""
+        tier_votes, found = _TierVotes(preemptor, candidates), []
+        for unit in self.units(candidates):
+            verdict = self._of_gang(preemptor, unit) if unit.whole else self._verdict(preemptor, unit, tier_votes)
+            if verdict is not None:
+                found.append(verdict)
+                for task in unit.tasks:
+                    self.denials.pop(task.key, None)
+        return found
 
     def protects_lastingly(self) -> bool:
         """Whether every denial also holds for other preemptors of the queue that request the same resources."""
@@ -177,13 +189,15 @@ class VictimFilter:
         return None
 
     def _of_gang(self, preemptor: Task, unit: Unit) -> EligibleUnit | None:
+        if len(unit.tasks) == 1:  # no other node has a part of it
+            return self._verdict(preemptor, unit, None)
         key = (unit.job.key, len(self._session.nodes.touched))
         if key not in self._gang_verdicts:
             self._gang_verdicts[key] = self._verdict(preemptor, unit, None)
         return self._gang_verdicts[key]
 
     def _verdict(self, preemptor: Task, unit: Unit, tier_votes: _TierVotes | None) -> EligibleUnit | None:
-        denial = self._protected_member(preemptor, unit) if unit.whole else None
+        denial = self._protected_member(preemptor, unit) if len(unit.tasks) > 1 else None  # a candidate is unprotected
         denial = denial or self.objection(preemptor, unit.tasks)
         if denial is not None:
             self._deny(unit, denial)
@@ -218,16 +232,18 @@ class VictimFilter:
 
     def _vote(self, entry: Voter, preemptor: Task, unit: Unit, tier_votes: _TierVotes | None) -> bool | None:
         """Return a plugin's vote on a unit that no unit hook protects; None if it abstains."""
-        if entry.plugin in self._limiting:
-            return not unit.whole
-        if entry.plugin in self._tier_of:
-            return True
+        if not self._votes_on_tasks(entry):
+            return not (unit.whole and entry.plugin in self._limiting)
         if tier_votes is not None:
             permitted = tier_votes.permitted(entry)
             return None if permitted is None else unit.tasks[0].uid in permitted
         # A gang is one victim: each member is judged in the present state, in which the other members still run.
         votes = [entry.fn(preemptor, [task]) for task in unit.tasks]
         return None if all(vote == Vote.ABSTAIN for _, vote in votes) else all(tasks for tasks, _ in votes)
+
+    def _votes_on_tasks(self, entry: Voter) -> bool:
+        """Whether a plugin votes task by task: it neither limits what a job can lose nor judges units."""
+        return entry.plugin not in self._limiting and entry.plugin not in self._tier_of
 
     def _protected_member(self, preemptor: Task, unit: Unit) -> Protection | None:
         for task in unit.tasks:

@@ -6,7 +6,8 @@ is placed). Otherwise nothing changes, and the reasons are recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -38,6 +39,7 @@ from .solver import Solver
 from .units import remaining_members
 from .victim_set import TWICE, cost
 
+_BEST_EFFORT, _SHAPE_AND_ROLE = attrgetter("best_effort"), attrgetter("shape", "role")
 FAILED_PLACES = 56
 """Maximum number of domains in which victims are searched without success for one job."""
 
@@ -56,11 +58,7 @@ def _make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     if limits is not None:
         return _make_room_close(request, cache, tasks, limits)
     preemptor_kind = request_kind(request, tasks[0]) if tasks else None
-    kind = (
-        None
-        if preemptor_kind is None
-        else (*preemptor_kind, job.min_available, tuple((task.shape, task.role) for task in tasks))
-    )
+    kind = None if preemptor_kind is None else (*preemptor_kind, job.min_available, tuple(map(_SHAPE_AND_ROLE, tasks)))
     refusals = cache.known(kind)
     if refusals is None:
         if request.holders and tasks and use_held_room(request, tasks, cache):
@@ -73,9 +71,9 @@ def _make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
         if starts:  # no evictions are needed: allocate places the job, unless jobs that it serves first use the room
             session.backlog.left_to_allocate(job)
             return False
-        cache.remember(kind, refusals)
+        cache.remember(kind, _by_position(tasks, refusals))
     else:
-        refusals = _for_own_tasks(session, tasks, refusals)
+        refusals = _by_name(tasks, refusals)
     if refusals and not request.within_job:
         session.refuse(job, refusals)
     return False
@@ -144,7 +142,7 @@ def _kind_of_trials(
     kind = request_kind(request, tasks[0]) if request.action != RECLAIM and not request.groups else None
     if kind is None or closeness is None:
         return None
-    return (*kind, closeness.limit, request.job.min_available, tuple((task.shape, task.role) for task in tasks))
+    return (*kind, closeness.limit, request.job.min_available, tuple(map(_SHAPE_AND_ROLE, tasks)))
 
 
 def search(
@@ -244,21 +242,24 @@ def _placed(request: PreemptionRequest, solver: Solver, task: Task) -> bool:
         return solver.place(task)
 
 
-def _for_own_tasks(
-    session: Session, tasks: Sequence[Task], refusals: Sequence[UnschedulableReason]
-) -> tuple[UnschedulableReason, ...]:
-    """Return the reasons of an equal job as reasons of the job of `tasks`: with the names of its own tasks."""
-    own: list[UnschedulableReason] = []
-    for why in refusals:
-        if (
-            isinstance(why, NoVictims | NeverPreempts | WrongService)
-            and (other := session.cluster.tasks[why.task].job) != tasks[0].job
-        ):
-            position = [task.key for task in waiting_tasks(session, session.jobs[other])].index(why.task)
-            own.append(msgspec.structs.replace(why, task=tasks[position].key))
-        else:
-            own.append(why)
-    return tuple(own)
+def _by_position(tasks: Sequence[Task], refusals: Iterable[UnschedulableReason]) -> tuple[UnschedulableReason, ...]:
+    """Return the reasons of a job with the positions of its tasks instead of their names, for equal jobs."""
+    keys = [task.key for task in tasks]
+    return _renamed(refusals, lambda key: str(keys.index(key)))
+
+
+def _by_name(tasks: Sequence[Task], refusals: Iterable[UnschedulableReason]) -> tuple[UnschedulableReason, ...]:
+    """Return the reasons of an equal job, by position, with the names of the tasks of this job."""
+    return _renamed(refusals, lambda position: tasks[int(position)].key)
+
+
+def _renamed(refusals: Iterable[UnschedulableReason], name_of: Callable[[str], str]) -> tuple[UnschedulableReason, ...]:
+    return tuple(
+        msgspec.structs.replace(why, task=name_of(why.task))
+        if isinstance(why, NoVictims | NeverPreempts | WrongService)
+        else why
+        for why in refusals
+    )
 
 
 def _can_start(session: Session, job: Job) -> bool:
@@ -299,8 +300,9 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
     Tasks that request nothing come last: the gang counts them as placed (`Job.undemanding`), so that the other tasks
     must find room first.
     """
-    pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
-    return sorted(pending, key=lambda task: (task.best_effort, session.hooks.task_key(task)))
+    pending = job.by_status.get(TaskStatus.PENDING, {}).values()
+    tasks = session.hooks.sorted_tasks([task for task in pending if not task.gated] if job.gated else pending)
+    return sorted(tasks, key=_BEST_EFFORT) if job.undemanding else tasks
 
 
 def _cannot_start(session: Session, job: Job, solver: Solver, left: int) -> bool:
@@ -339,24 +341,21 @@ def no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVict
         return msgspec.structs.replace(hopeless.refusal, task=task.key)
     seen = solver.victim_filter.seen
     spared = solver.victim_filter.protections(seen, OfNoUse())
-    found = NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, seen)))
+    found = NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, set(seen.values()))))
     if hopeless is not None:
         hopeless.remember(found)
     return found
 
 
-def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> Iterator[QueueSurplus]:
+def _surpluses(request: PreemptionRequest, task: Task, queues: Iterable[str]) -> Iterator[QueueSurplus]:
     """Yield what the candidates' queues held above their deserved share at the start of the cycle.
 
     Only dimensions that the task requests are reported.
     """
     if request.action != RECLAIM:
         return
-    session = request.session
-    tasks = session.cluster.tasks
-    jobs = (session.jobs.get(tasks[key].job) for key in seen if key in tasks)
-    for name in sorted({job.queue for job in jobs if job is not None}):
-        numbers = session.decisions.queues.get(name)
+    for name in sorted(queues):
+        numbers = request.session.decisions.queues.get(name)
         if numbers is None:
             continue
         for dimension in sorted(task.request):

@@ -42,12 +42,14 @@ def single(job: Job, task: Task, spares: Spares | None) -> Unit | None:
         task: the candidate.
         spares: the hook that limits such evictions; None within a job, because a job may evict its own tasks freely.
     """
-    if job.disruption is DisruptionMode.GROUP:
-        return None
-    if not spares or not spares.entries or job.disruption is DisruptionMode.POD:
-        return Unit(job, (task,), breaks=job.ready == job.min_available)
+    if job.disruption is not None or not spares or not spares.entries:
+        is_apart = job.disruption is not DisruptionMode.GROUP
+        return Unit(job, (task,), breaks=job.ready == job.min_available) if is_apart else None
     limits = spares(job, task)
-    return Unit(job, (task,), limits=limits) if all(number for _, number in limits) else None
+    for _, number in limits:  # a generator would cost as much as the limits: there are thousands of candidates
+        if not number:
+            return None
+    return Unit(job, (task,), limits=limits)
 
 
 def may_be_evicted_whole(job: Job, spares: Spares) -> bool:

@@ -236,7 +236,6 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         taker: QueueAttributes,  # noqa: ARG002
         unit: Sequence[Task],
         giver: QueueAttributes,  # noqa: ARG002
-        amount: Resource,
     ) -> Protection | None:
         """Return None if all members are offline work of lower priority and the unit holds a requested card."""
         jobs = self.session.jobs
@@ -246,7 +245,8 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
                 return Protected(ProtectedBy.SERVICE_TYPE, kind)
             if (theirs := rank(task, jobs.get(task.job))) >= mine:
                 return NotLower(theirs, mine)
-        accepted, held = self._accepted(preemptor), amount.keys()
+        accepted, amount = self._accepted(preemptor), self.amount(unit)
+        held = amount.keys()
         if accepted:
             return None if held & accepted.keys() else Protected(ProtectedBy.CARDS)
         return None if held <= {CPU, MEMORY} and resources.overlap(amount, preemptor.init_request) else OfNoUse()

@@ -110,9 +110,9 @@ class QueuePlugin(
         return attributes.share > 1
 
     def denial(
-        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes
     ) -> Protection | None:
-        """Return why `unit`, which holds `amount`, may not be evicted from the queue `giver` for `taker`; or None."""
+        """Return why `unit` may not be evicted from the queue `giver` for the queue `taker`; None if it may."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- hooks
@@ -159,12 +159,11 @@ class QueuePlugin(
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """Return why the unit, a task or a whole gang judged as one, may not be evicted now; None if it may."""
         taker, giver = self.queue_attributes.of_task(preemptor), self.queue_attributes.of_task(unit[0])
-        for attributes in (taker, giver):
-            if attributes is None or attributes.problem:
-                return Protected(ProtectedBy.QUEUE, attributes.problem if attributes else "")
-        assert taker is not None
-        assert giver is not None
-        return self.denial(preemptor, taker, unit, giver, self.amount(unit))
+        if taker is None or giver is None:
+            return Protected(ProtectedBy.QUEUE, taker.problem if taker else "")
+        if problem := taker.problem or giver.problem:
+            return Protected(ProtectedBy.QUEUE, problem)
+        return self.denial(preemptor, taker, unit, giver)
 
     def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         """Return the rules of the queue that block the placement of `task`; without a task, the admission of `job`."""

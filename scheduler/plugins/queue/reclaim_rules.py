@@ -105,7 +105,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         return self.never_entitled(attributes, amount)
 
     def denial(
-        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes
     ) -> Protection | None:
         # All pods of one shape in a queue share one result, and so do equal gangs: there may be thousands.
         if self._denials_at != self.queue_attributes.version:
@@ -121,7 +121,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         if len(unit) > 1:
             key = (giver.name, self.session.jobs[unit[0].job].min_available, *[task.shape for task in unit])
         if key not in self._denials_of_preemptor:
-            self._denials_of_preemptor[key] = self._denial(preemptor, taker, unit, giver, amount)
+            self._denials_of_preemptor[key] = self._denial(preemptor, taker, unit, giver, self.amount(unit))
         return self._denials_of_preemptor[key]
 
     def _denial(

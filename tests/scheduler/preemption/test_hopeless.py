@@ -13,7 +13,7 @@ from schedspec.scheduler.decide import decide
 from schedspec.scheduler.model.nodes import NodeInfo
 from schedspec.scheduler.model.task import Task
 from schedspec.scheduler.preemption.cycle_cache import Hopeless
-from schedspec.scheduler.preemption.eligibility import EligibleUnit, VictimFilter
+from schedspec.scheduler.preemption.eligibility import VictimFilter
 from tests.support.core.events import policy_of
 from tests.support.core.world import World, without_bookkeeping
 
@@ -36,13 +36,13 @@ def test_only_the_first_of_jobs_of_many_sizes_and_queues_examines_the_candidates
     waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes: list[str] = []
-    permitted = VictimFilter.permitted
+    candidates = VictimFilter.candidates
 
-    def counted(self: VictimFilter, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
+    def counted(self: VictimFilter, preemptor: Task, node: NodeInfo) -> list[Task]:
         nodes.append(node.name)
-        return permitted(self, preemptor, node)
+        return candidates(self, preemptor, node)
 
-    monkeypatch.setattr(VictimFilter, "permitted", counted)
+    monkeypatch.setattr(VictimFilter, "candidates", counted)
     runs = [{"name": f"r{at}", "queue": "a", "tasks": f"2 x 2 cpu running on n{at % 4}"} for at in range(8)]
     waits = [
         {"name": f"w{at}", "queue": "bcd"[at % 3], "phase": "Inqueue", "tasks": f"1 x {1000 + at}m cpu"}
