@@ -70,6 +70,6 @@ def conformance_command(
 
 def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:
     features = distribution.folder("features")
-    words = [str(features), "-m", " or ".join(levels), "--scheduler", scheduler, "--cluster", cluster, "--out", str(out)]
+    words = [str(features), "-m", " or ".join(levels), "--scheduler", scheduler, "--cluster", cluster]
     (out / results.FILE).unlink(missing_ok=True)
-    output.run_pytest(distribution.environment(), *words, *options)
+    output.run_pytest(distribution.environment(), *words, "--out", str(out), *options)
