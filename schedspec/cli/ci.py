@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -129,9 +128,8 @@ def _run(words: Sequence[str], out: Path) -> int:
     junit = out / "junit.xml"
     for earlier in (junit, out / PAGE, out / results.FILE):  # in case this run ends before it writes them
         earlier.unlink(missing_ok=True)
-    command = output.pytest_command(f"--junitxml={junit}", f"--out={out}", *words)
     with _without_commands():
-        return subprocess.run(command, env=distribution.environment(), check=False).returncode
+        return output.run_pytest(distribution.environment(), f"--junitxml={junit}", f"--out={out}", *words)
 
 
 @contextlib.contextmanager

@@ -54,7 +54,8 @@ def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str
 
 def error_in(printed: str) -> str:
     """Return the error in the output of a run that pytest refused, without what it collected before."""
-    return printed[max(printed.find("ERROR"), 0) :].strip()
+    ended = "pytest ended before it collected anything\n  do next: a conftest or a plugin called os._exit or sys.exit"
+    return printed[max(printed.find("ERROR"), 0) :].strip() or ended
 
 
 def problems(failure: str) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import click
@@ -71,7 +70,6 @@ def conformance_command(
 
 def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:
     features = distribution.folder("features")
-    command = output.pytest_command(str(features), "-m", " or ".join(levels))
-    command += ["--scheduler", scheduler, "--cluster", cluster, "--out", str(out), *options]
+    words = [str(features), "-m", " or ".join(levels), "--scheduler", scheduler, "--cluster", cluster]
     (out / results.FILE).unlink(missing_ok=True)
-    subprocess.run(command, env=distribution.environment(), check=False)
+    output.run_pytest(distribution.environment(), *words, "--out", str(out), *options)

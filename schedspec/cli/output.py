@@ -9,13 +9,16 @@ from __future__ import annotations
 import errno
 import io
 import os
-import runpy
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
 _FD = 1
 """The file descriptor of standard output."""
+_ENDED = "SCHEDSPEC_PYTEST_ENDED"
+"""The environment variable that names the file in which the process of pytest confirms that pytest itself ended."""
 
 
 class LostOutputError(OSError):
@@ -60,6 +63,23 @@ def pytest_command(*words: str) -> list[str]:
     return [sys.executable, "-P", __file__, "-p", "schedspec.plugin", *words]
 
 
+def run_pytest(environment: dict[str, str], *words: str) -> int:
+    """Run pytest with our plugin in a process; return its status, or 1 if the process ended before pytest did.
+
+    `os._exit(0)` in a step, or `sys.exit(0)` in a conftest, ends the process with the status of success before all
+    scenarios ran. So the process confirms pytest's own status in a file.
+    """
+    with tempfile.NamedTemporaryFile() as confirmed:
+        variables = {**environment, _ENDED: confirmed.name}
+        status = subprocess.run(pytest_command(*words), env=variables, check=False).returncode
+        if ended := confirmed.read():
+            return status or int(ended)  # a function of atexit can replace the status, too
+    why = "a step, a conftest or a plugin called os._exit or sys.exit, or a signal ended the process"
+    do_next = "see the last scenario above; the scenarios after it did not run"
+    sys.stderr.write(f"pytest did not end its run (status {status}): {why}\n  do next: {do_next}\n")
+    return status or 1
+
+
 def _of_our_own(stream: Any) -> io.TextIOWrapper:
     stream.flush()
     buffer = io.BufferedWriter(_Output(_FD, "w", closefd=False))
@@ -78,6 +98,18 @@ def _discard() -> None:
     sys.stdout = open(_FD, "w", closefd=False)  # noqa: SIM115 - it stays open until the process ends
 
 
+def _pytest() -> None:
+    import pytest  # noqa: PLC0415 - only this process needs it
+
+    file = os.environ.pop(_ENDED, "")  # a run that a step starts must not confirm this one
+    sys.argv[0] = pytest.__file__
+    status = pytest.main()
+    if file:
+        with open(file, "w", encoding="ascii") as confirmed:
+            confirmed.write(str(int(status)))
+    sys.exit(status)
+
+
 if __name__ == "__main__":  # as a file, so that pytest imports this package first, and rewrites its assertions
     sys.path.insert(0, os.getcwd())
-    run(lambda: runpy.run_module("pytest", run_name="__main__", alter_sys=True))
+    run(_pytest)

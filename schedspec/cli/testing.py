@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -69,8 +68,7 @@ def test_command(context: click.Context, arguments: tuple[str, ...]) -> int:
         if len(runs) > 1:
             _refuse_one_file(arguments, runs)
             out = [f"--out={Path('out', 'run', slug(home))}"]
-        command = output.pytest_command(*out, *words)
-        ended = subprocess.run(command, env=distribution.environment(), check=False).returncode
+        ended = output.run_pytest(distribution.environment(), *out, *words)
         status = status or ended
     return status
 

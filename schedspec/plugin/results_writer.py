@@ -83,6 +83,17 @@ class Results:
         self._config, self._out, self._scheduler = config, out, scheduler
         self._rows: dict[str, Result] = {}
         self._environment: dict[str, str] = {}
+        self._ids: list[str] = []
+        self._unended: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Store the ids of the scenarios that have to end."""
+        self._ids = [item.nodeid for item in session.items if collection.is_ours(item)]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Store the ids of the scenarios; only workers of xdist collect them."""
+        self._ids = [node_id for node_id in ids if node_id.partition("::")[0].endswith(".feature")]
 
     def pytest_schedspec_judge(self, running: ScenarioRun) -> None:
         """Store the versions of the run's programs while the cluster is reachable."""
@@ -134,10 +145,18 @@ class Results:
             places=places if verdict in ("failed", "error") else [],
         )
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the results; a worker of xdist writes nothing."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the results; a worker of xdist writes nothing.
+
+        A run passes only if each scenario has a verdict: `pytest.exit` with status 0, or a hook of the project that
+        runs nothing, would pass without one.
+        """
         if hasattr(self._config, "workerinput") or self._config.option.collectonly:
             return
+        if exitstatus == pytest.ExitCode.OK:
+            self._unended = [node_id for node_id in self._ids if node_id not in self._rows]
+        if self._unended:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
         rows = list(self._rows.values())
         found = RunResults(
             scheduler=self._scheduler,
@@ -149,6 +168,15 @@ class Results:
         )
         files.make_folder(self._out)
         files.write(self._out / FILE, msgspec.json.format(msgspec.json.encode(found)))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the scenarios that have no verdict although the run would pass."""
+        if self._unended:
+            terminalreporter.section("scenarios without a verdict", red=True)
+            for node_id in self._unended:
+                terminalreporter.write_line(node_id)
+            terminalreporter.write_line("  why: pytest.exit, or a hook of a conftest or plugin, ended them unjudged")
+            terminalreporter.write_line("  do next: remove it; name scenarios with -k, or with a line: f.feature:7")
 
 
 def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:

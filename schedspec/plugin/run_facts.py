@@ -40,6 +40,7 @@ from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..scheduler import lint
 from ..schedulers import Adapter, Own
+from ..terminal import short_path
 
 _ROOMS = ("actions", "framework", "model", "placement", "plugins", "preemption", "reasons")
 _TELLING = 3
@@ -122,6 +123,18 @@ def of_run(options: Options, root: Path) -> RunFacts:
     return RunFacts(
         policy, reason, files.problem, unread, files.contents, own_templates=own, preexisting=frozenset(preexisting)
     )
+
+
+def problem_of_policy(options: Options) -> str:
+    """Return why the scheduler under test cannot read the policy that `--policy` names; empty if it can."""
+    if options.policy is None or not isinstance(options.adapter, Own):
+        return ""
+    try:
+        errors = _errors(lint.lint(manifests.read(options.policy), short_path(options.policy)))
+    except manifests.ManifestError as problem:
+        errors = f"\n    {problem}"
+    where = "  where: --policy (schedspec_policy in the ini file)\n  do next: correct the file, or name another one"
+    return f"the scheduler rejects the policy of the run:{errors}\n{where}" if errors else ""
 
 
 class Files:

@@ -114,6 +114,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options. No cluster starts before a scenario needs it."""
     config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
     chosen = options.read(config)
+    if problem := run_facts.problem_of_policy(chosen):
+        raise pytest.UsageError(problem)
     if chosen.settings.kind == "existing":
         files.keep_private(config.add_cleanup, config.getoption("xmlpath", None))
     config.stash[OPTIONS] = _with_a_folder_of_its_own(config, chosen)

@@ -13,6 +13,12 @@ from schedspec.schedulers import Own
 
 Run = Callable[..., pytest.RunResult]
 FEATURE = "Feature: f\n  Scenario: s\n    Then all is well\n"
+POLICIES = {
+    "bad.yaml": b"actions: [allocate\n",
+    "reclam.yaml": b"#\nactions: allocate, reclam\ntiers: [{plugins: [{name: gang}]}]\n",
+    "bytes.yaml": b"actions: \xff\n",
+}
+"""Policies that the scheduler rejects."""
 
 REFUSED = {
     "an unknown kind of cluster": (
@@ -76,6 +82,18 @@ REFUSED = {
         ["--scheduler-image", "registry.example/kueue:v1", "--scheduler", "kueue", "--cluster", "embedded"],
         ["*--scheduler-image needs a Kind cluster: a cluster of kind embedded cannot load its image"],
     ),
+    "a policy that is no yaml": (
+        ["--policy", "bad.yaml"],
+        ["*rejects the policy of the run:", "*bad.yaml:2: *", "*--policy *", "*correct the file*"],
+    ),
+    "a policy with an unknown action": (
+        ["--policy", "reclam.yaml"],
+        ["*rejects the policy of the run:", "*reclam.yaml:2: actions: *did you mean reclaim*", "*--policy *", "*"],
+    ),
+    "a policy that is no text": (
+        ["--policy", "bytes.yaml"],
+        ["*rejects the policy of the run:", "*bytes.yaml: cannot read the file: *utf-8*", "*--policy *", "*"],
+    ),
     "a missing policy": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a missing kind configuration": (
         ["--kind-config", "no.yaml"],
@@ -131,8 +149,10 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("arguments", "lines"), REFUSED.values(), ids=REFUSED)
 def test_invalid_options_are_rejected_before_anything_starts(
-    specs: Run, arguments: list[str], lines: list[str]
+    specs: Run, pytester: pytest.Pytester, arguments: list[str], lines: list[str]
 ) -> None:
+    for name, policy in POLICIES.items():
+        (pytester.path / name).write_bytes(policy)
     result = specs(*arguments, f=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {lines[0].removeprefix('ERROR: ')}", *lines[1:]])

@@ -252,7 +252,7 @@ def find_worlds(
         worlds.proposed_state.others = others
         worlds.changes += changes
         worlds.notes += notes
-    worlds.notes += _remarks(worlds, declared, replaced)
+    worlds.notes[:0] = _remarks(worlds, declared, replaced)  # first: they are about the files of the change
     return worlds
 
 

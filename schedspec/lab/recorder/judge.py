@@ -192,9 +192,9 @@ class _Waits:
 
 
 def _unmet(
-    ledger: Ledger, requests: Mapping[str, Any], spec: dict[str, Any], offered: tuple[set[str], set[str]]
+    ledger: Ledger, requests: Mapping[str, Any], spec: dict[str, Any], offered: unplaceable.Offered
 ) -> Iterable[str]:
-    yield from unplaceable.unmet_requests(spec, *offered)
+    yield from unplaceable.unmet_requests(spec, offered)
     for name in sorted(requests.keys() & offered[1]):
         most = max((has.get(name, 0) for has in ledger.has.values()), default=0)
         if requests[name] > most:

@@ -240,6 +240,10 @@ def read_inputs(given: SimpleNamespace) -> Inputs:
     if given.trace is not None and given.synthetic is not None:
         raise InputError("--trace", "a run has one load: --trace and --synthetic exclude each other", "leave one out")
     if given.trace is not None and given.state is None and holds_load(given.trace):
+        for option, is_set in (("--map", given.map), ("--preset", given.preset), ("--skip-bad", given.skip_bad)):
+            if is_set:
+                what = f"nothing reads it: {given.trace} is a recording, which has no rows and columns"
+                raise InputError(option, what, f"leave {option} out, or name a CSV file with --trace")
         given.trace, given.state = None, given.trace  # the recorded load, from the recorded state on
     _refuse_unread(given)
     if given.state is not None:

@@ -1,4 +1,4 @@
-"""Standard output that nobody reads: our commands, and pytest within them, end without a traceback."""
+"""pytest within our commands: without a reader of its output, and ended before its scenarios."""
 
 from __future__ import annotations
 
@@ -72,3 +72,64 @@ def test_an_error_of_another_file_is_not_one_of_standard_output(tmp_path: Path, 
         check=False,
     )
     assert (ended.returncode, "Traceback" in ended.stderr, FULL in ended.stderr) == (1, True, False)
+
+
+EARLY_ENDS = {
+    "a step ends the process": ("steps/own.py", "import os\n    os._exit(0)"),
+    "a step ends pytest": ("steps/own.py", "import pytest\n    pytest.exit('enough', 0)"),
+    "a conftest ends the process": ("conftest.py", "import os\nos._exit(0)"),
+    "a conftest exits": ("conftest.py", "import sys\nsys.exit(0)"),
+    "a hook runs no scenario": ("conftest.py", "def pytest_runtest_protocol():\n    return True"),
+    "a hook runs no loop": ("conftest.py", "def pytest_runtestloop():\n    return True"),
+    "the last function of a failed run": ("conftest.py", "import atexit, os\natexit.register(os._exit, 0)"),
+}
+"""What ends a run of two scenarios, of which the second one fails: a file of the project, and its text."""
+STEP = """from schedspec.gherkin.step_decorators import when
+
+@when("the end comes")
+def end() -> None:
+    \"\"\"End the run.\"\"\"
+    """
+
+
+FEATURE = """Feature: F
+  Background:
+    Given the policy "capacity"
+    And these nodes:
+      | node | cpu | memory | gpus |
+      | n1   | 32  | 256Gi  | 4    |
+    And these queues:
+      | queue | deserved |
+      | team  | gpus 2   |
+    When these jobs are submitted:
+      | job | queue | gpus |
+      | j   | team  | 1    |
+
+  Scenario: First
+    {}Then "j" runs
+
+  Scenario: Second
+    Then "j" stays pending
+"""
+
+
+@pytest.mark.parametrize("ending", EARLY_ENDS)
+def test_a_run_that_ends_before_its_scenarios_does_not_pass(tmp_path: Path, ending: str) -> None:
+    file, text = EARLY_ENDS[ending]
+    (tmp_path / "steps").mkdir()
+    (tmp_path / "steps/own.py").write_text(STEP)
+    (tmp_path / "f.feature").write_text(FEATURE.format("When the end comes\n    " if "step" in file else ""))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nschedspec_features = f.feature\nschedspec_steps = steps\n")
+    with (tmp_path / file).open("a") as stream:
+        stream.write(text + "\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "schedspec", "test", "--cluster", "simulated"],
+        cwd=tmp_path,
+        env=distribution.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode in {1, 2}, ended.stdout
+    assert any(told in ended.stdout for told in ("os._exit or sys.exit", "without a verdict", "1 failed")), ended.stdout

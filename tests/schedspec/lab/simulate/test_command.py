@@ -337,6 +337,19 @@ def test_an_option_of_a_trace_is_refused_without_a_trace(capsys: pytest.CaptureF
     assert f"{option.partition('=')[0]}: nothing reads it without --trace" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--map=submitted=when", "--preset=philly", "--skip-bad"])
+def test_an_option_of_rows_is_refused_with_a_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    recording = tmp_path / "recording"
+    assert simulate(tmp_path, "0,5,1,red\n", "--record", str(recording)) == 0
+    capsys.readouterr()
+    assert simulating.simulate(["--trace", str(recording), option]) == 2
+    printed = capsys.readouterr().err
+    assert f"{option.partition('=')[0]}: nothing reads it: {recording} is a recording" in printed
+    assert "leave" in printed
+
+
 def test_a_compressed_trace_is_read_whatever_its_name_is(tmp_path: Path) -> None:
     (tmp_path / "packed.csv").write_bytes(gzip.compress(f"{HEADER}\n0,5,1,red\n".encode()))
     assert simulate(tmp_path, "0,7,1,red\n", "--trace", str(tmp_path / "packed.csv")) == 0
