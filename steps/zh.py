@@ -15,6 +15,7 @@ from schedspec.steps import (  # noqa: F401 - they define the sentences
     holdings,
     job_policies,
     jobs,
+    kueue,
     nodes,
     own_work,
     phases,
@@ -115,6 +116,7 @@ _TYPES = {
     "Work": WORK,
     "JobDone": word_for({"中止": "aborted", "恢复": "resumed"}),
     "Suspended": word_for({"暂停": "suspended", "恢复": "resumed"}),
+    "CheckDoes": word_for({"批准": "approves", "拒绝": "rejects", "要求重试": "retries"}),
     "QueueDone": word_for({"关闭": "closed", "开启": "opened"}),
     "State": phases.STATE,
     "Counter": job_policies.COUNTER,
@@ -175,6 +177,7 @@ _WHEN = {
     '"{name}" {many:Many} Pod 以退出码 {code:d} 失败': '{many:Many} pods of "{name}" fail with exit code {code:d}',
     '作业 "{name}" 被{done:JobDone}': 'job "{name}" is {done:Done}',
     '队列 "{name}" 被{done:QueueDone}': 'queue "{name}" is {done:Done}',
+    '准入检查 "{check}" {does:CheckDoes} "{name}"': 'admission check "{check}" {does:Does} "{name}"',
     '节点 "{name}" 连同其 Pod 离开': 'node "{name}" leaves with its pods',
 }
 _THEN = {
@@ -190,6 +193,7 @@ _THEN = {
     '"{name}" {many:Many} Pod 被替换': '{many:Many} pods of "{name}" are replaced',
     '"{name}" {many:Many} Pod 被驱逐': '{many:Many} pods of "{name}" are evicted',
     '"{name}" 因 "{text}" 而等待': '"{name}" waits because of "{text}"',
+    '"{name}" 等待准入检查 "{check}"': '"{name}" waits for admission check "{check}"',
     "没有 Pod 被驱逐": "nothing is evicted",
     "恰好以下 Pod 被驱逐，各一次：": "exactly these pods are evicted, once each:",
     "恰好 {number:d} 个 Pod 被驱逐，各一次": "exactly {number:d} pods are evicted, once each",

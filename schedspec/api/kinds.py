@@ -47,6 +47,8 @@ class Kind(StrEnum):
     RESOURCEFLAVOR = "resourceflavor"
     TOPOLOGY = "topology"
     WORKLOADPRIORITYCLASS = "workloadpriorityclass"
+    ADMISSIONCHECK = "admissioncheck"
+    """A condition of admission that Kueue leaves to another controller; in a scenario, to its sentences."""
     HYPERNODE = "hypernode"
     """A domain of the network: nodes that are close to each other."""
     KAI_QUEUE = "queue.scheduling.run.ai"
@@ -100,6 +102,7 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.RESOURCEFLAVOR: Resource(_KUEUE, "ResourceFlavor", "resourceflavors", False),
     Kind.TOPOLOGY: Resource(_KUEUE, "Topology", "topologies", False),
     Kind.WORKLOADPRIORITYCLASS: Resource(_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", False),
+    Kind.ADMISSIONCHECK: Resource(_KUEUE, "AdmissionCheck", "admissionchecks", False),
     Kind.HYPERNODE: Resource("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", False),
     Kind.KAI_QUEUE: Resource("scheduling.run.ai/v2", "Queue", "queues", False),
     Kind.KAI_GROUP: Resource("scheduling.run.ai/v2alpha2", "PodGroup", "podgroups", True),
