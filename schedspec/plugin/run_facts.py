@@ -149,8 +149,8 @@ class Files:
     def contents(self, kind: str, name: str, folder: Path) -> FileContents:
         """Return what a file creates, and what its work needs."""
         if kind == KUEUE_QUEUES_OF:
-            found = manifests.kueue_queues(self.find(name, folder))
-            known = [(it.object["kind"], it.object["metadata"]["name"]) for it in found]
+            queues = (it.object for it in manifests.kueue_queues(self.find(name, folder)))
+            known = [(it["kind"], it["metadata"]["name"]) for it in queues]
             return FileContents([(_OF_KUEUE[kind], thing) for kind, thing in known if kind in _OF_KUEUE])
         if kind in (QUEUES_OF, NODES_OF):
             read, thing = (manifests.queues, QUEUE) if kind == QUEUES_OF else (manifests.nodes, NODE)
