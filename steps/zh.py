@@ -89,6 +89,8 @@ COLUMNS = {
     "驱逐方式": "disruption",
     "成组作业": "gang",
     "工作副本数": "workers",
+    "最少工作副本数": "min workers",
+    "最多工作副本数": "max workers",
     "主节点 cpu": "master cpu",
     "主节点内存": "master memory",
     "主节点 GPU 数": "master gpus",
