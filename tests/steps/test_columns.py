@@ -47,7 +47,7 @@ NEEDS = {
     "partition required": {"partition": "1"},
     "cards": {"card": "NVIDIA-L40"},
     "min available": {"replicas": "4", "workers": "3"},
-    **dict.fromkeys(("min workers", "max workers"), {"workers": "3"}),
+    **{column: {"workers": "3"} for column in ("min workers", "max workers")},
 }
 """What a row must have beside a column to be valid."""
 KUBERNETES_GANGS = Own()
