@@ -144,7 +144,7 @@ _BY_API: Final = {(resource.api_version, resource.kind): kind for kind, resource
 
 def kind_of(obj: dict[str, Any]) -> Kind | None:
     """Return the kind of an object by its apiVersion and kind, or None if it is not one of ours."""
-    return _BY_API.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+    return _BY_API.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
 
 
 class Ref(NamedTuple):

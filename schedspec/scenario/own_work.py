@@ -126,7 +126,12 @@ def _check_pod(place: str, pod: Object) -> None:
     if pod.get("nodeName"):
         raise WorkError(place, f"nodeName: no scheduler decides on a pod of {pod['nodeName']}", "leave it out")
     for container in (*pod["containers"], *(pod.get("initContainers") or ())):
-        for amounts in (container.get("resources") or {}).values():
+        given = container.get("resources") or {}
+        if not isinstance(given, dict):
+            raise WorkError(
+                place, f"container {container.get('name')}: resources are {given}", "write requests, limits"
+            )
+        for amounts in given.values():
             try:
                 resources.parse(amounts if isinstance(amounts, dict) else {})
             except resources.QuantityError as error:
@@ -261,7 +266,7 @@ def _override(found: Found, obj: Object, row: Mapping[str, object]) -> None:
             text = f"a {obj['kind']} has no min available"
             raise WorkError(found.place, text, "remove the column, or name other work")
         if column == "replicas":
-            _set_replicas(found, obj["spec"], value)
+            _set_replicas(found, obj, value)
         for it in templates:
             _set_in_pod(it, column, value)
 
@@ -299,7 +304,8 @@ def _set_in_pod(template: Object, column: str, value: object) -> None:
             _request(pod["containers"][0], cast("dict[str, object]", value))
 
 
-def _set_replicas(found: Found, spec: Object, value: object) -> None:
+def _set_replicas(found: Found, obj: Object, value: object) -> None:
+    spec = obj["spec"]
     if found.kind in (Kind.DEPLOYMENT, Kind.STATEFULSET):
         spec["replicas"] = value
     elif found.kind is Kind.VCJOB and len(spec.get("tasks") or ()) == 1:
@@ -307,9 +313,10 @@ def _set_replicas(found: Found, spec: Object, value: object) -> None:
     elif found.kind is Kind.JOB:
         spec.pop("completions", None)
         spec["parallelism"] = value
-        marks = (spec["template"].get("metadata") or {}).get("annotations") or {}
-        if GROUP_MIN_MEMBER in marks:  # a gang of all its pods
-            marks[GROUP_MIN_MEMBER] = str(value)
+        for it in (obj, spec["template"]):
+            marks = (it.get("metadata") or {}).get("annotations") or {}
+            if GROUP_MIN_MEMBER in marks:  # a gang of all its pods
+                marks[GROUP_MIN_MEMBER] = str(value)
     elif found.kind is Kind.PYTORCHJOB and "Worker" in (spec.get("pytorchReplicaSpecs") or {}):
         spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = value
     else:

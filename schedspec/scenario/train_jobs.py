@@ -34,6 +34,8 @@ _READ: Final = object()
 """A field that is carried out, or that belongs to the image."""
 
 
+_TEXT: Final = object()
+"""A field that is a text."""
 _TEXTS: Final = object()
 """A field that maps names to texts."""
 
@@ -60,7 +62,7 @@ _TRAIN_JOB: Final[Object] = {
     **dict.fromkeys(("apiVersion", "kind", "status"), _READ),
     "metadata": {**_OF_API, **_METADATA},
     "spec": {
-        "runtimeRef": {"name": _READ, "kind": _Only(_RUNTIMES), "apiGroup": _Only([GROUP[:-1]])},
+        "runtimeRef": {"name": _TEXT, "kind": _Only(_RUNTIMES), "apiGroup": _Only([GROUP[:-1]])},
         "trainer": dict.fromkeys(
             ("image", "command", "args", "env", "numNodes", "resourcesPerNode", "numProcPerNode"), _READ
         ),
@@ -94,7 +96,10 @@ _RUNTIME: Final[Object] = {
                     {
                         "name": _READ,
                         "replicas": _Only([1]),
-                        "template": {"metadata": _METADATA, "spec": {"template": _READ}},
+                        "template": {
+                            "metadata": _METADATA,
+                            "spec": {"template": {"metadata": _METADATA, "spec": _READ}},
+                        },
                     }
                 ],
             },
@@ -147,21 +152,16 @@ def _check(document: Document, shape: Object) -> None:
         raise _error(document, path, text, remedy)
 
 
-def _flaws(part: Any, shape: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Yield path, problem and remedy for each field that is not carried out."""
-    if isinstance(shape, _Only):
-        if part not in shape.values:
-            known = " or ".join(str(value).lower() if value is False else str(value) for value in shape.values)
-            yield path, f"{part} is not carried out here", f"write {known}, or leave it out"
-    elif isinstance(shape, list) and isinstance(part, list):
+Flaw = tuple[tuple[str | int, ...], str, str]
+"""Path, problem and remedy."""
+
+
+def _flaws(part: Any, shape: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """Yield each field that is not carried out, or has a value of another form."""
+    if isinstance(shape, list) and isinstance(part, list):
         for number, item in enumerate(part):
             yield from _flaws(item, shape[0], (*path, number))
-    elif shape is _TEXTS:
-        if not isinstance(part, dict) or not all(isinstance(text, str) for text in (*part, *part.values())):
-            yield path, "must map names to texts", "quote numbers and true or false"
-    elif isinstance(shape, list) or (isinstance(shape, dict) and not isinstance(part, dict)):
-        yield path, f"must be {'a list' if isinstance(shape, list) else 'an object with fields'}", "correct it"
-    elif isinstance(shape, dict):
+    elif isinstance(shape, dict) and isinstance(part, dict):
         for name, field in part.items():
             if name in shape:
                 yield from _flaws(field, shape[name], (*path, name))
@@ -169,6 +169,17 @@ def _flaws(part: Any, shape: Any, path: tuple[str | int, ...]) -> Iterator[tuple
                 yield (*path, name), "is not carried out here", "leave it out"
             else:
                 yield (*path, name), f"unknown field{nearest(str(name), shape)}", f"write one of {', '.join(shape)}"
+    elif isinstance(shape, _Only) and not any(type(part) is type(value) and part == value for value in shape.values):
+        known = " or ".join(str(value).lower() if value is False else str(value) for value in shape.values)
+        yield path, f"{part} is not carried out here", f"write {known}, or leave it out"
+    elif isinstance(shape, dict | list):
+        yield path, f"must be {'a list' if isinstance(shape, list) else 'an object with fields'}", "correct it"
+    elif (shape is _TEXT and not isinstance(part, str)) or (shape is _TEXTS and not _maps_texts(part)):
+        yield path, f"must {'be a text' if shape is _TEXT else 'map names to texts'}", "quote numbers, true and false"
+
+
+def _maps_texts(part: Any) -> bool:
+    return isinstance(part, dict) and all(isinstance(text, str) for text in (*part, *part.values()))
 
 
 def _error(document: Document, path: tuple[str | int, ...], text: str, remedy: str) -> ManifestError:
@@ -198,11 +209,12 @@ def _job_of(job: Document, runtime: Document | None) -> Document:
     for patch in _patches(job, name):
         _add(template.setdefault("metadata", {}), _at(patch, "metadata"))
         template["spec"] |= {key: value for key, value in _at(patch, "spec").items() if key in _PLACES}
-    for container in template["spec"].get("containers") or ():
-        if container.get("name") == _CONTAINER and "resourcesPerNode" in _at(spec, "trainer"):
+    for container in template["spec"]["containers"]:
+        if _at(container).get("name") == _CONTAINER and "resourcesPerNode" in _at(spec, "trainer"):
             container["resources"] = spec["trainer"]["resourcesPerNode"]
-    if _at(of_runtime).get("podGroupPolicy") is not None:
-        template.setdefault("metadata", {}).setdefault("annotations", {})[GROUP_MIN_MEMBER] = str(number)
+    if of_runtime.get("podGroupPolicy") is not None:  # our controller reads it from pods, Volcano's from Jobs
+        for it in (marks, template.setdefault("metadata", {})):
+            _add(it, {"annotations": {GROUP_MIN_MEMBER: str(number)}})
     if queue := marks["annotations"].get(QUEUE_NAME):
         template.setdefault("metadata", {}).setdefault("annotations", {}).setdefault(QUEUE_NAME, queue)
     template["spec"].setdefault("restartPolicy", "Never")
@@ -228,8 +240,9 @@ def _trainer_of(runtime: Document) -> tuple[str, Object]:
         text = f"a runtime has one replicated job here, with the label {_STEP}: trainer"
         raise _error(runtime, at, text, "remove the other jobs, such as initializers, or add the label")
     template = copy.deepcopy(_at(jobs[0], "template", "spec", "template"))
-    containers = [it.get("name") for it in _at(template, "spec").get("containers") or () if isinstance(it, dict)]
-    if _CONTAINER not in containers:
+    containers = _at(template, "spec").get("containers")
+    names = [it["name"] for it in containers if _at(it).get("name")] if isinstance(containers, list) else []
+    if _CONTAINER not in names:
         text = f"no container is named {_CONTAINER}, which is the one that trains"
         raise _error(runtime, (*path, 0, "template", "spec", "template", "spec", "containers"), text, "rename it")
     return str(jobs[0].get("name")), template

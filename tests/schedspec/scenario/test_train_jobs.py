@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from schedspec.scenario import own_work, train_jobs
 from schedspec.scenario.own_work import WorkError
 
 MIN_MEMBER, QUEUE = "scheduling.volcano.sh/group-min-member", "scheduling.volcano.sh/queue-name"
+COMMON = {"scheduler_name": "ours", "image": "w"}
 API = "trainer.kubeflow.org/v1alpha1"
 NODE = {"name": "node", "image": "torch:2", "resources": {"requests": {"cpu": "1"}}}
 RUNTIME: dict[str, Any] = {
@@ -134,9 +136,10 @@ def test_a_job_without_a_runtime_of_its_own_is_one_pod_of_the_usual_runtime(tmp_
 
 def test_the_number_of_nodes_is_the_size_of_the_gang(tmp_path: Path) -> None:
     path = written(tmp_path, edited(RUNTIME, "spec.podGroupPolicy", {"volcano": {}}), JOB)
-    (made,) = own_work.rendered(path, "spec-1", {"scheduler_name": "ours", "image": "w"}, [{"replicas": 5}])
+    (made,) = own_work.rendered(path, "spec-1", COMMON, [{"replicas": 5}])
     assert made.object["spec"]["parallelism"] == 5
-    assert made.object["spec"]["template"]["metadata"]["annotations"][MIN_MEMBER] == "5"
+    for it in (made.object, made.object["spec"]["template"]):  # our controller reads it from pods, Volcano's from Jobs
+        assert it["metadata"]["annotations"][MIN_MEMBER] == "5"
 
 
 REPLICATED = "spec.template.spec.replicatedJobs"
@@ -146,6 +149,7 @@ REFUSED: dict[str, tuple[str, str, Any, str, str]] = {
     "an initializer": ("job", "spec.initializer", {"dataset": {}}, "initializer:", "is not carried out here"),
     "a deadline": ("job", "spec.activeDeadlineSeconds", 60, "activeDeadline", "is not carried out here"),
     "a suspended job": ("job", "spec.suspend", True, "suspend:", "True is not carried out here"),
+    "a number as a truth": ("job", "spec.suspend", 0, "suspend:", "0 is not carried out here"),
     "another manager": (
         "job",
         "spec.managedBy",
@@ -238,3 +242,31 @@ def fields(shape: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 def test_an_unknown_field_is_refused_at_every_place_of_a_train_job(tmp_path: Path, path: tuple[str, ...]) -> None:
     with pytest.raises(WorkError, match="unknown field"):
         own_work.of_file(written(tmp_path, RUNTIME, edited(JOB, ".".join((*path, "foreign")), 1)))
+
+
+FULL = edited(
+    JOB, "spec.podTemplateOverrides", [{**OVERRIDE, "spec": {"tolerations": [], "containers": [{"name": "x"}]}}]
+)
+FULL = edited(FULL, "spec.runtimePatches", [{"trainingRuntimeSpec": {"template": {"spec": PATCH}}}])
+FULL = edited(FULL, "metadata", {"name": "tune", "labels": {"a": "b"}, "annotations": {QUEUE: "team"}})
+GANG = edited(RUNTIME, "spec.podGroupPolicy", {"coscheduling": {}})
+
+
+def paths(item: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the paths of all values below an object."""
+    parts = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+    return [found for name, part in parts for found in ((*path, str(name)), *paths(part, (*path, str(name))))]
+
+
+HOSTILE: tuple[Any, ...] = (None, 3, True, "x", [], {}, [3], ["x"], {"x": 3}, [{"name": 3}])
+
+
+@pytest.mark.parametrize(
+    "path", [("job", *it) for it in paths(FULL)] + [("runtime", *it) for it in paths(GANG)], ids=".".join
+)
+def test_no_value_of_any_field_stops_the_reading(tmp_path: Path, path: tuple[str, ...]) -> None:
+    for value in HOSTILE:
+        items = {"job": FULL, "runtime": GANG}
+        items[path[0]] = edited(items[path[0]], ".".join(path[1:]), value)
+        with contextlib.suppress(WorkError):
+            own_work.rendered(written(tmp_path, items["runtime"], items["job"]), "s", COMMON, [{"replicas": 2}])
