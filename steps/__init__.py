@@ -12,6 +12,7 @@ from . import (
     holdings,
     job_policies,
     jobs,
+    kueue,
     nodes,
     own_work,
     phases,
@@ -25,6 +26,6 @@ from . import (
 
 MODULES = (
     *(acts, cards, columns, evictions, holdings, job_policies, jobs, nodes, phases, pods, queues, shared_cards),
-    *(own_work, spans, topology, zh),
+    *(kueue, own_work, spans, topology, zh),
 )
 """All modules of sentences, in the order in which they are registered."""

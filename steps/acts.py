@@ -19,7 +19,7 @@ from schedspec.scenario.world import World
 from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
-_RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB)
+_RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.PYTORCHJOB, Kind.JOB)
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 _OVER = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed")
 _SHUT = ("Closing", "Closed")
@@ -69,7 +69,7 @@ def _finish_running(world: World, history: History, expect: Expect, names: list[
 @refers(name=WORKLOAD)
 @makes(lambda values, _: [(POD, f"{values['name']}-*")])
 def _(world: World, history: History, name: str, number: int) -> None:
-    """A running job, gang or service gets more pods; the minimum of a gang stays the same."""
+    """A running job, gang, service or elastic PyTorchJob gets more pods; the minimum of a gang stays the same."""
     _resize(world, history.now(), name, number, "grows")
 
 
@@ -77,7 +77,7 @@ def _(world: World, history: History, name: str, number: int) -> None:
 @when('"{name}" shrinks to {number:d} pod', needs=(Capability.GROWTH,))
 @refers(name=WORKLOAD)
 def _(world: World, history: History, name: str, number: int) -> None:
-    """A job or service wants fewer pods; the minimum of a job becomes at most their number."""
+    """A job, service or elastic PyTorchJob wants fewer pods; the minimum of a job becomes at most their number."""
     _resize(world, history.now(), name, number, "shrinks")
 
 
@@ -95,6 +95,8 @@ def _resize(world: World, view: View, name: str, number: int, does: str) -> None
         world.scale(kind, name, number)
     elif kind is Kind.VCJOB:
         _resize_job(world, view.get(kind, name) or {}, name, more)
+    elif kind is Kind.PYTORCHJOB:
+        _resize_training(world, view.get(kind, name) or {}, name, more)
     else:
         requests = dict(views.pods_of(view, name)[0]["spec"]["containers"][0]["resources"]["requests"])
         own = {column: requests.pop(column) for column in ("cpu", "memory") if column in requests}
@@ -113,6 +115,18 @@ def _resize_job(world: World, job: Object, name: str, more: int) -> None:
     if int(task.get("minAvailable") or 0) > replicas:
         world.replace(Kind.VCJOB, name, "/spec/tasks/0/minAvailable", replicas)
     world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", replicas)
+
+
+def _resize_training(world: World, job: Object, name: str, more: int) -> None:
+    """Change the number of workers of an elastic PyTorchJob, within its bounds."""
+    policy = job["spec"].get("elasticPolicy")
+    workers = int(((job["spec"]["pytorchReplicaSpecs"].get("Worker")) or {}).get("replicas", 0))
+    if policy is None:
+        raise Unmet(f"{name} is elastic: another PyTorchJob keeps its workers", "it has no min or max workers")
+    fewest, most = (int(policy.get(bound, workers)) for bound in ("minReplicas", "maxReplicas"))
+    if not fewest <= workers + more <= most:
+        raise Unmet(f"{name} has {fewest} to {most} workers", f"{workers + more} are wanted")
+    world.replace(Kind.PYTORCHJOB, name, "/spec/pytorchReplicaSpecs/Worker/replicas", workers + more)
 
 
 @when('"{name}" is {done:Done}', Done=one_of("suspended", "resumed"))

@@ -47,6 +47,11 @@ def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
     if least > wanted:
         have = f"the {wanted} pods of master and workers" if "workers" in row else f"replicas {wanted}"
         yield "", f"min available {least} is above {have}: the gang could never start"
+    workers = cast("int", row.get("workers", 0))
+    if (fewest := cast("int", row.get("min_workers", workers))) > workers:
+        yield "", f"min workers {fewest} is above workers {workers}: the job would never have them"
+    if (most := cast("int", row.get("max_workers", workers))) < workers:
+        yield "", f"max workers {most} is below workers {workers}: the job has more"
     if "partition" in row and "replicas" not in row:
         yield "", "partition needs the column replicas: how many pods there are to divide"
     elif (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
@@ -143,6 +148,8 @@ _OF_GANGS: dict[str, tables.Column] = {
 }
 _OF_TRAINING: dict[str, tables.Column] = {
     "workers": ("workers", tables.count),
+    "min workers": ("min_workers", tables.at_least_one),
+    "max workers": ("max_workers", tables.at_least_one),
     "min available": ("min_available", _minimum),
     "master cpu": ("master cpu", tables.quantity),
     "master memory": ("master memory", tables.memory),
@@ -208,6 +215,7 @@ _BY_KIND = {
 _BY_COLUMN = {
     "queue": Capability.QUEUES,
     **dict.fromkeys(("max retry", "task retries", "restart policy"), Capability.JOB_POLICIES),
+    "min workers": Capability.SPARE_PODS,
     "required": Capability.TOPOLOGY,
     "preferred": Capability.PREFERRED_TOPOLOGY,
     "partition": Capability.PARTITIONS,

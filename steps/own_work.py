@@ -37,7 +37,7 @@ _VALUES = tables.Shape(
 @refers(file=JOBS_OF)
 @makes(lambda _values, _rows: [])
 def _(world: World, beside: Beside, file: str) -> None:
-    """Work of a manifest: Jobs, VolcanoJobs, PyTorchJobs, Deployments, StatefulSets, pods; PriorityClasses, quotas."""
+    """Work of a manifest: Jobs, VolcanoJobs, PyTorchJobs, TrainJobs, Deployments, StatefulSets, pods; also quotas."""
     world.apply_work(beside(file))
 
 

@@ -13,7 +13,7 @@ from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
-from schedspec.gherkin.things import KUEUE_QUEUES_OF, POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
+from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
 from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
@@ -139,14 +139,6 @@ def _(world: World, beside: Beside, file: str) -> None:
 def _(world: World, beside: Beside, file: str) -> None:
     """The Queues of a manifest (`kubectl get queues -o yaml`), beside the feature or in the root."""
     world.apply_rendered(manifests.queues(beside(file)))
-
-
-@given('the Kueue queues of "{file}"', needs=(Capability.QUEUES, Capability.KUEUE_QUEUES))
-@refers(file=KUEUE_QUEUES_OF)
-@makes(lambda _values, _rows: [])
-def _(world: World, beside: Beside, file: str) -> None:
-    """ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a manifest; work names the LocalQueue as its queue."""
-    world.apply_rendered(manifests.kueue_queues(beside(file)))
 
 
 @given("a policy by which higher priority preempts lower priority")

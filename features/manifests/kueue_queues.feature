@@ -35,3 +35,17 @@ Feature: A team's own queues of Kueue are used unchanged
       | one      |
       | two      |
       | more     |
+
+  Scenario: A TrainJob is admitted as a whole
+    Given these jobs run:
+      | job | queue   | cpu |
+      | one | serving | 2   |
+    And these jobs are submitted:
+      | job  | queue    | cpu |
+      | more | research | 2   |
+    When the jobs of "kueue_train_job.yaml" are submitted
+    Then "more" runs
+    And "tune" stays pending
+    When "more" completes
+    And "one" completes
+    Then "tune" runs

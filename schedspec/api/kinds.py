@@ -47,6 +47,8 @@ class Kind(StrEnum):
     RESOURCEFLAVOR = "resourceflavor"
     TOPOLOGY = "topology"
     WORKLOADPRIORITYCLASS = "workloadpriorityclass"
+    ADMISSIONCHECK = "admissioncheck"
+    """A condition of admission that Kueue leaves to another controller; in a scenario, to its sentences."""
     HYPERNODE = "hypernode"
     """A domain of the network: nodes that are close to each other."""
     KAI_QUEUE = "queue.scheduling.run.ai"
@@ -100,6 +102,7 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.RESOURCEFLAVOR: Resource(_KUEUE, "ResourceFlavor", "resourceflavors", False),
     Kind.TOPOLOGY: Resource(_KUEUE, "Topology", "topologies", False),
     Kind.WORKLOADPRIORITYCLASS: Resource(_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", False),
+    Kind.ADMISSIONCHECK: Resource(_KUEUE, "AdmissionCheck", "admissionchecks", False),
     Kind.HYPERNODE: Resource("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", False),
     Kind.KAI_QUEUE: Resource("scheduling.run.ai/v2", "Queue", "queues", False),
     Kind.KAI_GROUP: Resource("scheduling.run.ai/v2alpha2", "PodGroup", "podgroups", True),
@@ -141,7 +144,7 @@ _BY_API: Final = {(resource.api_version, resource.kind): kind for kind, resource
 
 def kind_of(obj: dict[str, Any]) -> Kind | None:
     """Return the kind of an object by its apiVersion and kind, or None if it is not one of ours."""
-    return _BY_API.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+    return _BY_API.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
 
 
 class Ref(NamedTuple):

@@ -52,12 +52,16 @@ class Marks(NamedTuple):
         return next((found for mark in self.evicted if (found := mark.find(obj)) is not None), None)
 
     def reason(self, obj: dict[str, Any]) -> str:
-        """Return the scheduler's reason why the object waits; empty before one is published."""
+        """Return the reason why the object waits; empty before one is published.
+
+        A Workload of Kueue that has its quota waits for its admission checks.
+        """
         for mark in self.waits:
             found = mark.find(obj)
             if found is not None:
                 return str(found.get("message") or found.get("reason") or "")
-        return ""
+        checks = (obj.get("status") or {}).get("admissionChecks") or ()
+        return ", ".join(f"admission check {it['name']} is {it['state']}" for it in checks if it["state"] != "Ready")
 
     def read(self, obj: dict[str, Any], unit: dict[str, Any] | None = None) -> None:
         """Store the meaning of these marks on the object, unless they are the usual ones.

@@ -81,3 +81,20 @@ def waits_because(workload: str, text: str) -> Check:
         return outcome if ok or any(map(views.waits, pods)) else _unless_held(view, outcome, pods)
 
     return check
+
+
+@of_known
+def waits_for_check(workload: str, name: str) -> Check:
+    """Kueue has reserved quota for the workload, and the admission check of that name has not answered yet."""
+
+    def check(view: View) -> Outcome:
+        status = (views.podgroup_of(view, workload) or {}).get("status") or {}
+        true = [it["type"] for it in status.get("conditions") or () if it["status"] == "True"]
+        states = {it["name"]: it["state"] for it in status.get("admissionChecks") or ()}
+        has_quota = "QuotaReserved" in true and "Admitted" not in true
+        shown = ", ".join(f"{other} is {state}" for other, state in states.items()) or "no admission check"
+        seen = f"{shown}; {', '.join(true) or 'no condition'}"
+        expected = f"{workload} has quota and waits for admission check {name}"
+        return Outcome(has_quota and states.get(name) == "Pending", expected, seen, about(view, workload))
+
+    return check

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ import pytest
 
 from .. import distribution
 from ..gherkin import catalogue
+from ..gherkin.collection import UNSAVED
 from . import testing
 
 VARIABLE = "SCHEDSPEC_COLLECTED"
 """Environment variable with the path of that file."""
+_UNSAVED = "unsaved.json"
+"""Name of a file beside it, with the unsaved texts."""
 
 
 class Collected(msgspec.Struct):
@@ -34,15 +37,17 @@ class Collected(msgspec.Struct):
     """The project's own sentences."""
 
 
-def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str]:
+def collect(
+    paths: Sequence[Path], *options: str, unsaved: Mapping[str, str] | None = None
+) -> tuple[Collected | None, str]:
     """Return the result of the collection of these paths, with these options of pytest, and pytest's output.
 
     Paths in several folders of ours are collected one folder after the other, each with its own ini file. The result is
-    None if pytest refused the run.
+    None if pytest refused the run. `unsaved` are texts by path, which are judged in place of the files.
     """
     joined, printed = Collected(), ""
     for _, words in testing.runs_of([*map(str, paths), *options]):
-        found, text = _collect(words)
+        found, text = _collect(words, unsaved or {})
         printed += text
         if found is None:
             return None, printed
@@ -71,10 +76,11 @@ def problems(failure: str) -> Iterator[dict[str, Any]]:
         yield {"kind": "error", "file": "", "line": 0, "text": failure}
 
 
-def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
+def _collect(words: Sequence[str], unsaved: Mapping[str, str]) -> tuple[Collected | None, str]:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-n0"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
+        file.with_name(_UNSAVED).write_bytes(msgspec.json.encode(unsaved))
         done = subprocess.run(
             [*command, "-p", "schedspec.plugin", "-p", __name__, "--runs=1", *words],
             env={**distribution.environment(), VARIABLE: str(file)},
@@ -90,6 +96,12 @@ def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
 
 
 _found = Collected()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Judge the unsaved texts in place of their files."""
+    texts = msgspec.json.decode(Path(os.environ[VARIABLE]).with_name(_UNSAVED).read_bytes(), type=dict[str, str])
+    config.stash[UNSAVED] = {Path(path): text for path, text in texts.items()}
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

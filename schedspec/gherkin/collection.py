@@ -7,7 +7,7 @@ binds it.
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +24,8 @@ FOLDERS: pytest.StashKey[tuple[Path, ...]] = pytest.StashKey()
 """The files and folders whose feature files are ours."""
 RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
 """Facts about the run that are known before any scenario; empty without a provider."""
+UNSAVED: pytest.StashKey[Mapping[Path, str]] = pytest.StashKey()
+"""Texts of an editor, by path. They are judged in place of the files, and give no items."""
 
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -68,8 +70,9 @@ class FeatureFile(pytest.Module):
         shown = selection.shown_path(self.path, self.config)
         if self.path.suffix != documents.SUFFIX:
             raise self.CollectError(f"{shown}:1: {documents.WRONG_NAME}")
+        unsaved = self.config.stash.get(UNSAVED, {}).get(self.path)
         try:
-            text = documents.read_text(self.path)
+            text = documents.read_text(self.path) if unsaved is None else unsaved
         except documents.UnreadableFeatureError as problem:
             text, document, unreadable = "", None, list(problem.problems)
         else:
@@ -83,6 +86,8 @@ class FeatureFile(pytest.Module):
         if problems or document is None:
             self.problems = sorted(problems, key=lambda problem: problem.line)
             raise self.CollectError(step_check.format_problems(shown, problems))
+        if unsaved is not None:  # pytest-bdd would bind the scenarios of the saved file
+            return
         documents.forget(self.path)
         short_names.register(self)
         functions = {node.name: bdd.bind(self.path, node) for node in documents.scenarios_of(document)}

@@ -20,6 +20,7 @@ from ..api.errors import TemplateError
 from ..api.kinds import Kind
 from ..gherkin.tables import nearest
 from ..gherkin.things import (
+    ADMISSION_CHECK,
     JOBS_OF,
     KUEUE_QUEUES_OF,
     NODE,
@@ -137,6 +138,10 @@ def problem_of_policy(options: Options) -> str:
     return f"the scheduler rejects the policy of the run:{errors}\n{where}" if errors else ""
 
 
+_OF_KUEUE = {"LocalQueue": QUEUE, "WorkloadPriorityClass": PRIORITY_CLASS, "AdmissionCheck": ADMISSION_CHECK}
+"""Kinds of Kueue's objects that sentences name."""
+
+
 class Files:
     """The files that sentences name, each judged once, as the scheduler under test reads them.
 
@@ -157,11 +162,9 @@ class Files:
     def contents(self, kind: str, name: str, folder: Path) -> FileContents:
         """Return what a file creates, and what its work needs."""
         if kind == KUEUE_QUEUES_OF:
-            queues = [it.object for it in manifests.kueue_queues(self.find(name, folder))]
-            classes = [it for it in queues if it["kind"] == "WorkloadPriorityClass"]
-            local = [it for it in queues if it["kind"] == "LocalQueue"]
-            named = [(QUEUE, it["metadata"]["name"]) for it in local]
-            return FileContents([*named, *((PRIORITY_CLASS, it["metadata"]["name"]) for it in classes)])
+            queues = (it.object for it in manifests.kueue_queues(self.find(name, folder)))
+            known = [(it["kind"], it["metadata"]["name"]) for it in queues]
+            return FileContents([(_OF_KUEUE[kind], thing) for kind, thing in known if kind in _OF_KUEUE])
         if kind in (QUEUES_OF, NODES_OF):
             read, thing = (manifests.queues, QUEUE) if kind == QUEUES_OF else (manifests.nodes, NODE)
             return FileContents([(thing, it.object["metadata"]["name"]) for it in read(self.find(name, folder))])

@@ -29,7 +29,12 @@ Found = TypeVar("Found")
 OVERRIDE = "scheduler_config_override"
 """The key of Volcano's chart whose value is the text of a policy."""
 _KUEUE = SERVED[Kind.CLUSTERQUEUE].api_version
-_OF_QUEUES = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology", "WorkloadPriorityClass")
+_OF_QUEUES = (
+    *("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology"),
+    *("WorkloadPriorityClass", "AdmissionCheck"),
+)
+_CHECKED_BY = "schedspec.dev/scenario"
+"""Controller of AdmissionChecks in a scenario: its sentences."""
 _RENAMED = {"cohort": "cohortName", "parent": "parentName"}
 """Fields of v1beta1, and their names since v1beta2."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -77,7 +82,8 @@ def queues(path: Path) -> list[Rendered]:
 def kueue_queues(path: Path) -> list[Rendered]:
     """Return the ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a file, for the namespace of a scenario.
 
-    A scenario has one namespace, which each ClusterQueue admits; names of LocalQueues must therefore be unique.
+    A scenario has one namespace, which each ClusterQueue admits; names of LocalQueues must therefore be unique. It has
+    none of the controllers of AdmissionChecks, which sentences play.
 
     Raises ManifestError.
     """
@@ -92,7 +98,21 @@ def kueue_queues(path: Path) -> list[Rendered]:
     known = [(it.object["kind"], it.object["metadata"]["name"]) for it in found]
     if twice := next((name for name in known if known.count(name) > 1), None):
         raise ManifestError(f"{path}: two objects {twice[0]} {twice[1]}; a scenario has one namespace: rename one")
+    checks = [name for kind, name in known if kind == "AdmissionCheck"]
+    used = [(it, check) for it in found for check in _checks_of(it.object.get("spec") or {})]
+    if missing := next(((it, check) for it, check in used if check not in checks), None):
+        queue, check = missing
+        place = f"{path}:{queue.node.start_mark.line + 1}: ClusterQueue {queue.object['metadata']['name']}"
+        text = f"{place} names an admission check {check!r}, which the file does not have{nearest(check, checks)}"
+        remedy = f"add it, because without it the queue admits nothing; there are: {', '.join(checks) or 'none'}"
+        raise ManifestError(f"{text}\n  do next: {remedy}")
     return found
+
+
+def _checks_of(spec: Object) -> list[str]:
+    """Return the admission checks that a ClusterQueue names."""
+    named = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    return [str(it.get("name")) for it in named]
 
 
 def _of_kueue(obj: Object) -> Object:
@@ -103,8 +123,12 @@ def _of_kueue(obj: Object) -> Object:
     for before, now in _RENAMED.items():
         if before in spec:
             spec[now] = spec.pop(before)
+    if checks := spec.pop("admissionChecks", ()):  # of v1beta1
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
     if obj["kind"] == "ClusterQueue":
         spec["namespaceSelector"] = {}
+    if obj["kind"] == "AdmissionCheck":
+        spec = {"controllerName": _CHECKED_BY}
     return {**found, "spec": spec} if "spec" in obj else found
 
 

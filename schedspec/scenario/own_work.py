@@ -1,4 +1,4 @@
-"""Read work from a team's own manifests: Jobs, VolcanoJobs, PyTorchJobs, Deployments, StatefulSets, pods, PodGroups.
+"""Read work from a team's own manifests: Jobs, VolcanoJobs, PyTorchJobs, TrainJobs, services, pods, PodGroups.
 
 1. `read` refuses what the API server would refuse, and what is no work, with file and line. Plans read work with it.
 2. `rendered` returns the objects as a scenario submits them: in its namespace, for the scheduler under test, with the
@@ -19,6 +19,8 @@ from ..gherkin.tables import BY_RESOURCE, nearest
 from ..observe.view import WORKLOAD
 from ..scheduler.lint.objects import Document, ManifestError, documents, refusals
 from ..scheduler.model import resources
+from ..scheduler.model.names import GROUP_MIN_MEMBER
+from . import train_jobs
 from .manifests import ManifestError as UnusableError
 from .manifests import head
 from .templates import Rendered
@@ -79,7 +81,7 @@ def read(
         WorkError: the file cannot be read, or has an object that is not accepted.
     """
     try:
-        for document in documents(path.read_text("utf-8")):
+        for document in train_jobs.as_jobs(documents(path.read_text("utf-8"))):
             in_group = bool(group) and str(document.item.get("apiVersion", "")).startswith(group)
             _check(document, path, kinds, definitions if in_group else None, in_group=in_group)
             yield Found(f"{path}:{document.line}", document.item, document.node)
@@ -124,7 +126,12 @@ def _check_pod(place: str, pod: Object) -> None:
     if pod.get("nodeName"):
         raise WorkError(place, f"nodeName: no scheduler decides on a pod of {pod['nodeName']}", "leave it out")
     for container in (*pod["containers"], *(pod.get("initContainers") or ())):
-        for amounts in (container.get("resources") or {}).values():
+        given = container.get("resources") or {}
+        if not isinstance(given, dict):
+            raise WorkError(
+                place, f"container {container.get('name')}: resources are {given}", "write requests, limits"
+            )
+        for amounts in given.values():
             try:
                 resources.parse(amounts if isinstance(amounts, dict) else {})
             except resources.QuantityError as error:
@@ -259,7 +266,7 @@ def _override(found: Found, obj: Object, row: Mapping[str, object]) -> None:
             text = f"a {obj['kind']} has no min available"
             raise WorkError(found.place, text, "remove the column, or name other work")
         if column == "replicas":
-            _set_replicas(found, obj["spec"], value)
+            _set_replicas(found, obj, value)
         for it in templates:
             _set_in_pod(it, column, value)
 
@@ -297,7 +304,8 @@ def _set_in_pod(template: Object, column: str, value: object) -> None:
             _request(pod["containers"][0], cast("dict[str, object]", value))
 
 
-def _set_replicas(found: Found, spec: Object, value: object) -> None:
+def _set_replicas(found: Found, obj: Object, value: object) -> None:
+    spec = obj["spec"]
     if found.kind in (Kind.DEPLOYMENT, Kind.STATEFULSET):
         spec["replicas"] = value
     elif found.kind is Kind.VCJOB and len(spec.get("tasks") or ()) == 1:
@@ -305,6 +313,10 @@ def _set_replicas(found: Found, spec: Object, value: object) -> None:
     elif found.kind is Kind.JOB:
         spec.pop("completions", None)
         spec["parallelism"] = value
+        for it in (obj, spec["template"]):
+            marks = (it.get("metadata") or {}).get("annotations") or {}
+            if GROUP_MIN_MEMBER in marks:  # a gang of all its pods
+                marks[GROUP_MIN_MEMBER] = str(value)
     elif found.kind is Kind.PYTORCHJOB and "Worker" in (spec.get("pytorchReplicaSpecs") or {}):
         spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = value
     else:

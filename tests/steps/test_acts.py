@@ -29,6 +29,12 @@ Feature: Acts
     And these Kubernetes jobs run:
       | job | replicas | cpu |
       | k   | 2        | 1   |
+    And these PyTorchJobs run:
+      | job   | workers | cpu  |
+      | fixed | 1       | 100m |
+    And these PyTorchJobs run:
+      | job     | workers | min workers | max workers | cpu  |
+      | elastic | 2       | 1           | 3           | 100m |
     And these jobs are submitted:
       | job  | replicas | cpu |
       | wait | 1        | 9   |
@@ -40,6 +46,10 @@ IN_VAIN = {
     '"s" grows to 1 pods': "expected: s grows to 1 pod",
     '"j" shrinks to 3 pods': "expected: j shrinks to 3 pods",
     '"k" shrinks to 1 pod': "expected: k is a job or a service: no other work shrinks",
+    '"fixed" grows to 3 pods': "expected: fixed is elastic: another PyTorchJob keeps its workers",
+    '"elastic" grows to 5 pods': "expected: elastic has 1 to 3 workers",
+    '"elastic" shrinks to 1 pod': "expected: elastic has 1 to 3 workers",
+    '"elastic" grows to 3 pods': "expected: elastic grows to 3 pods",
     '"k" is resumed': "expected: k is suspended: else this changes nothing",
     '"s" is suspended': "expected: s is a job that can be suspended",
     '3 pods of "j" fail with exit code 3': "expected: exactly 3 pods of j run, and can fail",
@@ -61,7 +71,14 @@ BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
 ONCE = (
     *('"j" completes', 'whichever of "wait, k" runs completes', 'pod "j-task-0" completes', '"k" is suspended'),
-    *('"j" grows to 3 pods', '"s" grows to 2 pods', '"j" shrinks to 1 pod', '"j" is suspended', 'job "j" is aborted'),
+    *(
+        '"elastic" grows to 4 pods',
+        '"j" grows to 3 pods',
+        '"s" grows to 2 pods',
+        '"j" shrinks to 1 pod',
+        '"j" is suspended',
+        'job "j" is aborted',
+    ),
     *('pod "j-task-0" fails with exit code 3', '2 pods of "j" fail with exit code 3', 'queue "team" is closed'),
     VALUES.replace("| 1 |", "| 2 |"),
 )
@@ -71,6 +88,8 @@ EFFECTIVE = {
     '"wait" completes if it runs': 'exactly 2 pods of "j" run',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
     '"s" grows to 2 pods': 'exactly 2 pods of "s" run',
+    '"elastic" grows to 4 pods': 'exactly 4 pods of "elastic" run',
+    '"elastic" shrinks to 2 pods': 'exactly 2 pods of "elastic" run',
     '"j" shrinks to 1 pod': 'exactly 1 pod of "j" runs',
     '"k" is suspended': '"k" has no pods',
     '"j" is suspended': 'job "j" is Aborted',

@@ -30,7 +30,8 @@ CELLS = {
     **dict.fromkeys(job_policies.columns("", "", ""), "CompleteJob"),
     **dict.fromkeys(job_policies.columns("job ", "", ""), "CompleteJob after 5m"),
     **dict.fromkeys(("on exit code", "job on exit code"), "3 CompleteJob"),
-    "task retries": "1",
+    **dict.fromkeys(("task retries", "min workers"), "1"),
+    "max workers": "5",
     **dict.fromkeys(("master cpu", "master gpus"), "3"),
     "master memory": "5Gi",
     "restart policy": "OnFailure",
@@ -46,6 +47,7 @@ NEEDS = {
     "partition required": {"partition": "1"},
     "cards": {"card": "NVIDIA-L40"},
     "min available": {"replicas": "4", "workers": "3"},
+    **{column: {"workers": "3"} for column in ("min workers", "max workers")},
 }
 """What a row must have beside a column to be valid."""
 KUBERNETES_GANGS = Own()

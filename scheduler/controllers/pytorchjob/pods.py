@@ -13,7 +13,7 @@ from ...model import names, resources
 from ...model.auxiliary import priority_of
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource, quantities
-from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
+from ..runtime.objects import PYTORCH_JOBS, SERVICES, ElasticPolicy, PyTorchJob, ReplicaSpec
 from ..runtime.pod_batches import MAX_WAITING, CapacityLimits, too_large
 from ..runtime.pods import add_environment, copy_of, request_of, without_applied
 from ..runtime.writes import Create, owned_by
@@ -95,7 +95,25 @@ def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
         "PET_NODE_RANK": str(rank),
     }
     found["PET_NPROC_PER_NODE"] = processes or "auto"
+    if job.spec.elastic_policy is not None:
+        found |= _rendezvous(job, job.spec.elastic_policy)
     return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def _rendezvous(job: PyTorchJob, policy: ElasticPolicy) -> dict[str, str]:
+    """Return the variables of an elastic job: its bounds, and where and how its pods find each other."""
+    least, most = bounds_of(job, policy)
+    host, port = policy.rdzv_host or pod_name(job, leader_of(job), 0), policy.rdzv_port or _port(job)
+    found = {
+        "PET_NNODES": f"{least}:{most}",
+        "PET_RDZV_BACKEND": policy.rdzv_backend or "c10d",
+        "PET_RDZV_ENDPOINT": f"{host}:{port}",
+    }
+    found |= {"PET_RDZV_ID": policy.rdzv_id} if policy.rdzv_id else {}
+    found |= {"PET_MAX_RESTARTS": str(policy.max_restarts)} if policy.max_restarts is not None else {}
+    found |= {"PET_STANDALONE": ""} if policy.standalone else {}
+    settings = ",".join(f"{it.key}={it.value}" for it in policy.rdzv_conf or ())
+    return found | ({"PET_RDZV_CONF": settings} if settings else {})
 
 
 def service_of(job: PyTorchJob) -> Create:
@@ -131,10 +149,24 @@ def _port(job: PyTorchJob) -> int:
 # ------------------------------------------------------------------------------------------------------------ PodGroup
 
 
+def bounds_of(job: PyTorchJob, policy: ElasticPolicy) -> tuple[int, int]:
+    """Return the smallest and the largest number of pods of an elastic job.
+
+    The policy counts workers. A bound that it does not give is the number of workers.
+    """
+    workers = job.spec.pytorch_replica_specs[WORKER].replicas if WORKER in job.spec.pytorch_replica_specs else 0
+    bounds = (policy.min_replicas, policy.max_replicas)
+    least, most = (workers if bound is None else bound for bound in bounds)
+    masters = total_of(job) - workers
+    return least + masters, most + masters
+
+
 def minimum_of(job: PyTorchJob) -> int:
-    """Return the number of pods that must be placed together."""
+    """Return the number of pods that must be placed together: all of them, or the fewest of an elastic job."""
     policy = job.spec.run_policy.scheduling_policy
-    return total_of(job) if policy is None or policy.min_available is None else policy.min_available
+    if policy is not None and policy.min_available is not None:
+        return policy.min_available
+    return bounds_of(job, job.spec.elastic_policy)[0] if job.spec.elastic_policy is not None else total_of(job)
 
 
 def gang_problem(job: PyTorchJob, classes: Mapping[str, PriorityClass], limits: CapacityLimits) -> str:

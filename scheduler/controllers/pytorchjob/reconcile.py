@@ -171,11 +171,15 @@ def _group_problem(seen: ObservedTraining) -> str:
 
 
 def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
-    """Return True if the master succeeded; without a master, if all workers did."""
+    """Return True if the master succeeded; without one, if all workers did, or one of an elastic job.
+
+    The workers of an elastic job end together; those that were taken away meanwhile never end.
+    """
     leader = leader_of(job)
     replicas = job.spec.pytorch_replica_specs[leader].replicas
     done = [pod for pod in live if type_of(pod) == leader.lower() and pod.status.phase == "Succeeded"]
-    return sum(0 <= index_of(pod.metadata.name) < replicas for pod in done) >= replicas
+    needed = replicas if job.spec.elastic_policy is None else 1
+    return sum(0 <= index_of(pod.metadata.name) < replicas for pod in done) >= needed
 
 
 def _group_and_pods(seen: ObservedTraining) -> list[Write]:

@@ -13,10 +13,10 @@ from ...model import names
 from ...model.objects import Namespace, Pod, PodGroup
 from ..gang_job import ObservedGangJob
 from ..queue.state import queue_for
-from ..runtime.objects import PyTorchJob
+from ..runtime.objects import ElasticPolicy, PyTorchJob
 from ..runtime.pods import controller_of
 from ..runtime.writes import Remove, Write
-from .pods import MASTER, WORKER
+from .pods import MASTER, WORKER, bounds_of, total_of
 
 RESTART_POLICIES = frozenset(("", "Always", "OnFailure", "Never", "ExitCode"))
 CLEAN_POD_POLICIES = frozenset(("", "All", "Running", "None"))
@@ -39,8 +39,8 @@ def unhonoured(job: PyTorchJob) -> str:
 
 def _fields(job: PyTorchJob) -> Iterator[str]:
     policy = job.spec.run_policy
-    if job.spec.elastic_policy is not None:
-        yield "spec.elasticPolicy"
+    if (elastic := job.spec.elastic_policy) is not None:
+        yield from _of_elastic(job, elastic)
     if policy.scheduling_policy is not None and policy.scheduling_policy.schedule_timeout_seconds is not None:
         yield "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds"
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
@@ -50,6 +50,18 @@ def _fields(job: PyTorchJob) -> Iterator[str]:
             yield f"spec.pytorchReplicaSpecs.{kind}"
         if spec.restart_policy not in RESTART_POLICIES:
             yield f"spec.pytorchReplicaSpecs.{kind}.restartPolicy ({spec.restart_policy})"
+
+
+def _of_elastic(job: PyTorchJob, policy: ElasticPolicy) -> Iterator[str]:
+    if policy.n_proc_per_node is not None:
+        yield "spec.elasticPolicy.nProcPerNode"
+    if policy.metrics is not None:
+        yield "spec.elasticPolicy.metrics"
+    least, most = bounds_of(job, policy)
+    if WORKER not in job.spec.pytorch_replica_specs:
+        yield "spec.elasticPolicy (without a Worker)"
+    elif not least <= total_of(job) <= most:
+        yield "spec.pytorchReplicaSpecs.Worker.replicas (outside of minReplicas and maxReplicas)"
 
 
 def type_of(pod: Pod) -> str:

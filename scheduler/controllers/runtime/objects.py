@@ -154,9 +154,30 @@ class ReplicaSpec(Object):
     template: Template = msgspec.field(default_factory=dict)
 
 
+class RendezvousSetting(Object):
+    key: str = ""
+    value: str = ""
+
+
+class ElasticPolicy(Object):
+    """How many workers a job may have; the settings of torch's rendezvous, which the pods get as variables."""
+
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    rdzv_backend: str = ""
+    rdzv_host: str = ""
+    rdzv_port: int | None = None
+    rdzv_id: str = ""
+    rdzv_conf: list[RendezvousSetting] | None = None
+    standalone: bool = False
+    max_restarts: int | None = None
+    n_proc_per_node: int | None = msgspec.field(default=None, name="nProcPerNode")
+    metrics: list[Any] | None = None
+
+
 class PyTorchJobSpec(Object):
     nproc_per_node: str = ""
-    elastic_policy: dict[str, Any] | None = None
+    elastic_policy: ElasticPolicy | None = None
     run_policy: RunPolicy = msgspec.field(default_factory=RunPolicy)
     pytorch_replica_specs: dict[str, ReplicaSpec] = msgspec.field(default_factory=dict)
 

@@ -100,6 +100,23 @@ def test_evictions_and_reasons_in_conditions_of_another_scheduler_are_read() -> 
     assert view.reason(history.now().get(Kind.POD, "p") or {}) == "no quota"
 
 
+CHECKS = {
+    "asked": ([("budget", "Pending")], "admission check budget is Pending"),
+    "one of two": ([("a", "Ready"), ("b", "Retry")], "admission check b is Retry"),
+    "approved": ([("budget", "Ready")], ""),
+    "none": ([], ""),
+}
+
+
+@pytest.mark.parametrize(("checks", "why"), CHECKS.values(), ids=CHECKS)
+def test_a_workload_with_quota_waits_for_its_admission_checks(checks: list[tuple[str, str]], why: str) -> None:
+    workload = obj({"type": "QuotaReserved", "status": "True"})
+    workload["status"]["admissionChecks"] = [{"name": name, "state": state} for name, state in checks]
+    assert KUEUE.reason(workload) == why
+    workload["status"]["conditions"] = [{"type": "QuotaReserved", "status": "False", "message": "no quota"}]
+    assert KUEUE.reason(workload) == "no quota"
+
+
 def test_conditions_that_are_no_marks_of_the_scheduler_are_ignored() -> None:
     writer = HistoryWriter(KUEUE)
     history = writer.begin("t")

@@ -172,6 +172,41 @@ def test_queues_of_kueue_are_those_of_the_namespace_of_a_scenario(tmp_path: Path
     assert local["metadata"] == {"name": "a"}
 
 
+CHECKED = (
+    KUEUE.replace("queueingStrategy: StrictFIFO", "admissionChecks: [budget]")
+    + """
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: AdmissionCheck
+metadata: {name: budget}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  retryDelayMinutes: 5
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: c}
+"""
+)
+
+
+def test_admission_checks_are_left_to_the_scenario(tmp_path: Path) -> None:
+    queue, *_, check = (it.object for it in manifests.kueue_queues(written(tmp_path, "queues.yaml", CHECKED)))
+    assert queue["spec"]["admissionChecksStrategy"] == {"admissionChecks": [{"name": "budget"}]}
+    assert "admissionChecks" not in queue["spec"]
+    assert check["spec"] == {"controllerName": "schedspec.dev/scenario"}
+
+
+STRATEGY = "admissionChecksStrategy: {admissionChecks: [{name: budgte, onFlavors: [spot]}]}"
+
+
+@pytest.mark.parametrize("wrong", ["admissionChecks: [budgte]", STRATEGY])
+def test_a_queue_names_only_admission_checks_of_its_file(tmp_path: Path, wrong: str) -> None:
+    path = written(tmp_path, "queues.yaml", CHECKED.replace("admissionChecks: [budget]", wrong))
+    with pytest.raises(ManifestError) as refused:
+        manifests.kueue_queues(path)
+    line = path.read_text("utf-8").splitlines().index("kind: ClusterQueue")
+    assert str(refused.value).startswith(f"{path}:{line}: ClusterQueue a names an admission check 'budgte'")
+    assert "budget" in str(refused.value).partition("budgte")[2].splitlines()[0]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

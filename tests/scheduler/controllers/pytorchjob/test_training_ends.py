@@ -59,7 +59,15 @@ def test_failed_pods_are_counted_after_their_deletion() -> None:
 
 
 REFUSED = {
-    "spec.elasticPolicy": {"elasticPolicy": {}},
+    "spec.elasticPolicy.metrics": {"elasticPolicy": {"metrics": []}},
+    "spec.elasticPolicy.nProcPerNode": {"elasticPolicy": {"nProcPerNode": 2}},
+    "spec.elasticPolicy (without a Worker)": {
+        "elasticPolicy": {"minReplicas": 1},
+        "pytorchReplicaSpecs": {"Master": {"template": template("pytorch")}},
+    },
+    "spec.pytorchReplicaSpecs.Worker.replicas (outside of minReplicas and maxReplicas)": {
+        "elasticPolicy": {"minReplicas": 3, "maxReplicas": 4}
+    },
     "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": {
         "runPolicy": {"schedulingPolicy": {"scheduleTimeoutSeconds": 60}}
     },
@@ -81,7 +89,7 @@ def test_an_unsupported_field_keeps_the_job_from_running_and_is_named(field: str
 
 
 def test_a_refused_job_that_is_corrected_runs() -> None:
-    fake = FakeTrainingCluster(elasticPolicy={"minReplicas": 1}).work()
+    fake = FakeTrainingCluster(elasticPolicy={"metrics": []}).work()
     fake.change_spec(PYTORCH_JOBS, "t", lambda spec: spec.pop("elasticPolicy"))
     fake.work()
     assert last(fake) == ("Created", "PyTorchJobCreated")
