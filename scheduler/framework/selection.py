@@ -50,7 +50,7 @@ class JobSelection:
 
     def _select(self, queues: Mapping[str, Queue]) -> None:
         jobs, left_out, undecided = self.jobs, self._left_out, self._sums.undecided
-        has_restricted = any(queue.namespaces is not None for queue in queues.values())
+        has_restricted = any([queue.namespaces is not None for queue in queues.values()])  # noqa: C419 - in each cycle
         for key in sorted(self._backlog.to_decide(undecided)):
             job = jobs[key]
             if job.group is None:

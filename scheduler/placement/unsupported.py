@@ -35,7 +35,8 @@ def _fields(task: Task) -> Iterator[str]:
         for index, container in enumerate(containers):
             if container.resources is not None and container.resources.claims:
                 yield f"spec.{kind}[{index}].resources.claims"
-            if any(rule.get("action") == RESTART_ALL for rule in container.restart_policy_rules or ()):
+            rules = container.restart_policy_rules
+            if rules and any(rule.get("action") == RESTART_ALL for rule in rules):
                 yield f"spec.{kind}[{index}].restartPolicyRules ({RESTART_ALL})"
     if spec.host_network and spec.host_users is False:
         yield "spec.hostUsers (false, with hostNetwork)"

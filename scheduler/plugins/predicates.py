@@ -89,9 +89,12 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
     def _matches(self, task: Task) -> Mask:
         spec, required = task.pod.spec, self._required(task)
         # The steps depend on the pod alone, whether or not an earlier cycle has cached its mask.
-        self._spend(steps_of(required, self._nodes), NODE_AFFINITY)
-        self._spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
-        self._spend(len(spec.node_selector or ()) // VALUES_A_STEP, "spec.nodeSelector")
+        if required is not None:
+            self._spend(steps_of(required, self._nodes), NODE_AFFINITY)
+        if spec.tolerations:
+            self._spend(len(spec.tolerations) // VALUES_A_STEP, TOLERATIONS)
+        if spec.node_selector:
+            self._spend(len(spec.node_selector) // VALUES_A_STEP, "spec.nodeSelector")
         known = self._known_masks()
         mask = known.get(task.shape)
         if mask is None:
