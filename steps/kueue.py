@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from schedspec.api import clock, timeouts
@@ -15,7 +16,6 @@ from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
-from schedspec.scheduler.model.times import timestamp
 from schedspec.steps.columns import Beside
 
 _STATES = {"approves": "Ready", "rejects": "Rejected", "retries": "Retry"}
@@ -35,7 +35,8 @@ def _(world: World, beside: Beside, file: str) -> None:
 
 def _written(**more: str) -> dict[str, Any]:
     """Return a part of a status as a controller of admission checks writes it now."""
-    return {**more, "lastTransitionTime": timestamp(clock.wall()), "message": "The scenario decides."}
+    since = datetime.fromtimestamp(clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {**more, "lastTransitionTime": since, "message": "The scenario decides."}
 
 
 @when('admission check "{check}" {does:Does} "{name}"', needs=(Capability.KUEUE_QUEUES,), Does=one_of(*_STATES))
