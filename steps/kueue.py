@@ -35,8 +35,8 @@ def _(world: World, beside: Beside, file: str) -> None:
 
 def _written(**more: str) -> dict[str, Any]:
     """Return a part of a status as a controller of admission checks writes it now."""
-    now = datetime.fromtimestamp(clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {**more, "lastTransitionTime": now, "message": "The scenario decides."}
+    since = datetime.fromtimestamp(clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {**more, "lastTransitionTime": since, "message": "The scenario decides."}
 
 
 @when('admission check "{check}" {does:Does} "{name}"', needs=(Capability.KUEUE_QUEUES,), Does=one_of(*_STATES))

@@ -66,3 +66,16 @@ Feature: An elastic PyTorchJob trains with the workers that have room
     When the jobs of "elastic.yaml" are submitted
     Then exactly 3 pods of "imagenet" run
     And the PodGroup of "imagenet" has minMember 2
+
+  Scenario: The master of an elastic job does not go alone
+    Given these nodes:
+      | node | cpu | memory | gpus | labels |
+      | n2   | 20  | 64Gi   | 1    | zone=b |
+    And these PyTorchJobs run:
+      | job   | queue | workers | min workers | cpu | gpus | master gpus | master cpu |
+      | train | team  | 4       | 1           | 1   | 1    | 1           | 18         |
+    When these jobs are submitted:
+      | job  | queue | cpu | gpus | node selector |
+      | chat | owner | 1   | 1    | zone=b        |
+    Then "chat" runs on "n2"
+    And all of the pods of "train" are evicted

@@ -19,18 +19,16 @@ from ..gherkin.tables import BY_RESOURCE, nearest
 from ..observe.view import WORKLOAD
 from ..scheduler.lint.objects import Document, ManifestError, documents, refusals
 from ..scheduler.model import resources
-from ..scheduler.model.names import GROUP_MIN_MEMBER
 from . import train_jobs
 from .manifests import ManifestError as UnusableError
 from .manifests import head
 from .templates import Rendered
+from .train_jobs import MIN_MEMBER, QUEUE
 
 Object = dict[str, Any]
 WORK = (Kind.POD, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind.PODGROUP)
 BESIDE = (Kind.PRIORITYCLASS, Kind.RESOURCEQUOTA, Kind.LIMITRANGE)
 """Kinds that a file of work may have beside it."""
-QUEUE = "scheduling.volcano.sh/queue-name"
-"""Annotation with the queue of a pod."""
 _DROPPED = (
     "command",
     "args",
@@ -315,8 +313,8 @@ def _set_replicas(found: Found, obj: Object, value: object) -> None:
         spec["parallelism"] = value
         for it in (obj, spec["template"]):
             marks = (it.get("metadata") or {}).get("annotations") or {}
-            if GROUP_MIN_MEMBER in marks:  # a gang of all its pods
-                marks[GROUP_MIN_MEMBER] = str(value)
+            if MIN_MEMBER in marks:  # a gang of all its pods
+                marks[MIN_MEMBER] = str(value)
     elif found.kind is Kind.PYTORCHJOB and "Worker" in (spec.get("pytorchReplicaSpecs") or {}):
         spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = value
     else:

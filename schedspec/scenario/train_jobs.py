@@ -17,9 +17,12 @@ from typing import Any, Final, NamedTuple
 
 from ..gherkin.tables import nearest
 from ..scheduler.lint.objects import Document, ManifestError
-from ..scheduler.model.names import GROUP_MIN_MEMBER, QUEUE_NAME
 
 Object = dict[str, Any]
+QUEUE: Final = "scheduling.volcano.sh/queue-name"
+"""Annotation with the queue of a pod."""
+MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+"""Annotation with the number of pods that start together."""
 GROUP: Final = "trainer.kubeflow.org/"
 API: Final = f"{GROUP}v1alpha1"
 _RUNTIMES: Final = ("ClusterTrainingRuntime", "TrainingRuntime")
@@ -214,9 +217,9 @@ def _job_of(job: Document, runtime: Document | None) -> Document:
             container["resources"] = spec["trainer"]["resourcesPerNode"]
     if of_runtime.get("podGroupPolicy") is not None:  # our controller reads it from pods, Volcano's from Jobs
         for it in (marks, template.setdefault("metadata", {})):
-            _add(it, {"annotations": {GROUP_MIN_MEMBER: str(number)}})
-    if queue := marks["annotations"].get(QUEUE_NAME):
-        template.setdefault("metadata", {}).setdefault("annotations", {}).setdefault(QUEUE_NAME, queue)
+            _add(it, {"annotations": {MIN_MEMBER: str(number)}})
+    if queue := marks["annotations"].get(QUEUE):
+        template.setdefault("metadata", {}).setdefault("annotations", {}).setdefault(QUEUE, queue)
     template["spec"].setdefault("restartPolicy", "Never")
     metadata = {**_at(job.item, "metadata"), **{key: found for key, found in marks.items() if found}}
     made = {"parallelism": number, "completions": number, "template": template}

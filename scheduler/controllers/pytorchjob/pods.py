@@ -176,7 +176,7 @@ def gang_problem(job: PyTorchJob, classes: Mapping[str, PriorityClass], limits: 
 
 
 def group_spec(job: PyTorchJob, queue: str, classes: Mapping[str, PriorityClass]) -> dict[str, Any]:
-    """Return the PodGroup's spec, in a queue."""
+    """Return the PodGroup's spec, in a queue. A gang that needs only a part of the pods needs the master among them."""
     policy = job.spec.run_policy.scheduling_policy
     minimum = minimum_of(job)
     given: Quantities | None = policy.min_resources if policy else None
@@ -184,6 +184,8 @@ def group_spec(job: PyTorchJob, queue: str, classes: Mapping[str, PriorityClass]
     spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(needed)}
     if policy is not None and policy.priority_class:
         spec["priorityClassName"] = policy.priority_class
+    if minimum < total_of(job) and MASTER in job.spec.pytorch_replica_specs:
+        spec["minTaskMember"] = {MASTER.lower(): 1}
     return spec
 
 

@@ -36,6 +36,21 @@ def test_an_elastic_job_starts_with_its_fewest_workers(needs: str) -> None:
     assert len(fake.work().pods()) == 4 + master
 
 
+SCHEDULED: dict[str, Any] = {"runPolicy": {"schedulingPolicy": {"minAvailable": 2}}}
+MASTERS: dict[str, tuple[dict[str, Any], bool, dict[str, int] | None]] = {
+    "of an elastic job": ({"elasticPolicy": {"minReplicas": 1}}, True, {"master": 1}),
+    "of a gang in part": (SCHEDULED, True, {"master": 1}),
+    "of a whole gang": ({}, True, None),
+    "that there is not": ({"elasticPolicy": {"minReplicas": 1}}, False, None),
+}
+
+
+@pytest.mark.parametrize("master", MASTERS)
+def test_a_gang_in_part_needs_its_master(master: str) -> None:
+    given, has_one, members = MASTERS[master]
+    assert FakeTrainingCluster(workers=4, master=has_one, **given).work().group.spec.min_task_member == members
+
+
 def test_the_minimum_of_the_gang_comes_before_that_of_the_policy() -> None:
     given = {"schedulingPolicy": {"minAvailable": 4}}
     fake = FakeTrainingCluster(workers=4, elasticPolicy={"minReplicas": 1}, runPolicy=given).work()
