@@ -50,7 +50,7 @@ class JobSelection:
 
     def _select(self, queues: Mapping[str, Queue]) -> None:
         jobs, left_out, undecided = self.jobs, self._left_out, self._sums.undecided
-        has_restricted = any(queue.namespaces is not None for queue in queues.values())
+        restricted = [name for name, queue in queues.items() if queue.namespaces is not None]
         for key in sorted(self._backlog.to_decide(undecided)):
             job = jobs[key]
             if job.group is None:
@@ -60,7 +60,7 @@ class JobSelection:
                 continue
             problem = "" if job.queue in queues else "does not exist"
             # running jobs continue when a queue begins to restrict its namespaces
-            if has_restricted and not problem and not any(status & HOLDING for status in job.by_status):
+            if restricted and not problem and not any(status & HOLDING for status in job.by_status):
                 problem = _rejection(job, queues)
                 if problem:
                     self._rejected.append(job)

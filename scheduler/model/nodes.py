@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,14 @@ class Memo:
     """Results by key. Each caller uses keys of its own, and one type of result for each key."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, object] = {}
+        self._known: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the kept result, or else the result of `make`, which is kept from then on."""
         if key not in self._known:
             self._known[key] = make()
-        return cast("T", self._known[key])
+        found: T = self._known[key]
+        return found
 
     def clear(self) -> None:
         """Drop all results, because their input has changed."""

@@ -36,8 +36,8 @@ class Guarantees:
         roots = [one for one in table if one.parent is None]
         self._top = [child for root in roots for child in root.children] or roots
         """The queues that share the cluster: the children of the root, or all queues without a tree."""
-        total = resources.total_of(one.guarantee for one in self._top)
-        self._guaranteed = {name: amount for name, amount in total.items() if amount > 0}
+        total = resources.total_of(one.guarantee for one in self._top if one.guarantee)
+        self.total = {name: amount for name, amount in total.items() if amount > 0}
         """The sum of all guarantees: the most that can be unused."""
         self._taken_in_cycle: dict[str, Resource] = {}
         """Pool → what the changes of this cycle took from it, less what they freed."""
@@ -45,7 +45,7 @@ class Guarantees:
         self._attempt = session.attempts.count
         self._unused: dict[tuple[str, str], int] = {}
         self._unused_at = -1
-        if self._guaranteed:
+        if self.total:
             nodes = session.nodes
             self._free = nodes.sum_of(nodes.future_idle(nodes.ready))
             """What was free in the cluster when the cycle began."""
@@ -60,20 +60,20 @@ class Guarantees:
         for pool in pools:
             for taken in (self._taken_in_cycle, self._taken_in_attempt):
                 of_pool = taken.setdefault(pool, {})
-                for name in self._guaranteed.keys() & task.request.keys():
+                for name in self.total.keys() & task.request.keys():
                     of_pool[name] = of_pool.get(name, 0) + sign * task.request[name]
 
     # -------------------------------------------------------------------------------------------------------- refusals
 
     def short(self, attributes: QueueAttributes, task: Task, amount: Mapping[str, int]) -> Iterator[GuaranteeKept]:
         """Yield for each dimension the nearest pool with too little left for others if the queue held `amount` more."""
-        names = [name for name in self._guaranteed if amount.get(name, 0) > 0]
+        names = [name for name in self.total if amount.get(name, 0) > 0]
         if not names or (task.nominated and not self._session.attempts.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
             for branch, free, before in self._pools(attributes, name):
                 left = free - amount[name]
-                most = self._guaranteed if branch is None else branch.guarantee
+                most = self.total if branch is None else branch.guarantee
                 if left >= min(most.get(name, 0), before):
                     continue
                 unused = self._unused_by_others(attributes, branch, name, amount[name])
@@ -85,7 +85,7 @@ class Guarantees:
 
     def is_short_below(self, branch: QueueAttributes, attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
         """Whether the queue cannot start `amount` unless pods below its ancestor `branch` are evicted."""
-        for name in self._guaranteed.keys() & amount.keys():
+        for name in self.total.keys() & amount.keys():
             limit, wanted = branch.limit.get(name, 0), amount[name]
             if limit is not UNLIMITED and wanted > 0:
                 unused = self._unused_by_others(attributes, branch, name, wanted)
