@@ -18,7 +18,7 @@ def enqueue(session: Session) -> None:
     """Admit the jobs that the plugins permit, queue by queue, job by job."""
     hooks = session.hooks
     for _, job in ServingOrder(session, [job for job in session.selection.to_try() if session.is_pending(job)]):
-        with session.attempt(job, on_cap=CycleCache.of(session).forget):
+        with session.attempt(job, on_cap=lambda: CycleCache.of(session).forget()):
             if job.min_resources is None or hooks.job_enqueueable(job):
                 whys = None
             else:

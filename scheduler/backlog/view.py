@@ -61,9 +61,10 @@ class BacklogView:
         self._admits_late = "enqueue" not in policy.actions[:first] or "enqueue" in policy.actions[first:]
         self.known = known = backlog if backlog.policy == fingerprint else Backlog.of(cluster)
         self.entries: Mapping[str, Waiting] = known.entries
-        by_room = helped_by_room(cluster.nodes, known, dict.fromkeys(known.freed, Resource()))
-        by_quota = helped_by_quota(cluster, known, known.moved)
-        self.due = known.due | by_room | by_quota | woken | helped_by_lapse(cluster, known, now)
+        self.due = known.due | woken
+        if known.entries:
+            self.due |= helped_by_room(cluster.nodes, known, dict.fromkeys(known.freed, Resource()))
+            self.due |= helped_by_quota(cluster, known, known.moved) | helped_by_lapse(cluster, known, now)
         if known.moved and any(task not in cluster.nominated for task in known.claims):
             # in a new order of service, other jobs may get the kept capacity first
             self.due |= known.waiting_for(CLAIMS)

@@ -50,7 +50,7 @@ class JobSelection:
 
     def _select(self, queues: Mapping[str, Queue]) -> None:
         jobs, left_out, undecided = self.jobs, self._left_out, self._sums.undecided
-        has_restricted = any([queue.namespaces is not None for queue in queues.values()])  # noqa: C419 - in each cycle
+        restricted = [name for name, queue in queues.items() if queue.namespaces is not None]
         for key in sorted(self._backlog.to_decide(undecided)):
             job = jobs[key]
             if job.group is None:
@@ -60,7 +60,7 @@ class JobSelection:
                 continue
             problem = "" if job.queue in queues else "does not exist"
             # running jobs continue when a queue begins to restrict its namespaces
-            if has_restricted and not problem and not any(status & HOLDING for status in job.by_status):
+            if restricted and not problem and not any(status & HOLDING for status in job.by_status):
                 problem = _rejection(job, queues)
                 if problem:
                     self._rejected.append(job)
@@ -106,15 +106,13 @@ class JobSelection:
         bisect.insort(self.undecided, job, key=lambda other: other.key)
 
     def _queues_with_new_void_reservations(self, empty: EmptyNodes) -> set[str]:
-        """Return the queues of admitted jobs whose pods no node can hold, as far as that is new since their last trial.
+        """Return the queues of admitted jobs that have changed since the last cycle and whose pods no node can hold.
 
-        What such a job has reserved counts against other jobs until its pods exist. Two jobs that no node can hold
-        would otherwise wake each other for ever.
+        What such a job has reserved counts against other jobs until its pods exist.
         """
         waiting, backlog = self._sums.waiting, self._backlog
         changed = (job for job in self.undecided if job.key not in backlog.entries or job.key in backlog.due)
-        unknown = (job for job in changed if not backlog.was_unplaceable(job.key))
-        admitted = (job for job in unknown if job.key in waiting.get(job.queue, ()))
+        admitted = (job for job in changed if job.key in waiting.get(job.queue, ()))
         return {job.queue for job in admitted if empty.why_never(job) is not None}
 
     # ------------------------------------------------------------------------------------------------------- queries

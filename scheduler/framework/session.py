@@ -9,7 +9,7 @@ decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from ..backlog.backlog import Backlog
 from ..backlog.view import BacklogView
@@ -93,7 +93,7 @@ class Session:
         self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
         self.nominations = Nominations(self)
         self._objections = Objections(plugins, self.queues)
-        self._shared: dict[object, object] = {}
+        self._shared: dict[object, Any] = {}
         self._open()
 
     def _open(self) -> None:
@@ -118,7 +118,8 @@ class Session:
         """Return `make(session)`, which is called only once a cycle, for computations that several actions share."""
         if make not in self._shared:
             self._shared[make] = make(self)
-        return cast("T", self._shared[make])
+        found: T = self._shared[make]
+        return found
 
     # ------------------------------------------------------------------------------------------------------- changes
 

@@ -23,6 +23,7 @@ Spend = Callable[..., None]
 Tally = tuple[int, int, int]
 """Pods of a class on a node: present, releasing, pipelined."""
 NONE: Tally = (0, 0, 0)
+_NO_NAMES = LabelColumn(0, {})
 CLASSES_A_STEP = 8
 """How many classes are searched for one label in one step."""
 MAX_TERMS = 50_000
@@ -55,14 +56,13 @@ class PodIndex:
         self.changes: list[tuple[int, int, Tally]] = []
         """Class, row, and change of the class's tally there, for each change since the index was built."""
         self._numbers: dict[Hashable, int] = {}
-        self._namespaces: LabelColumn
-        """Set, like `_first`, by `_build`."""
+        self._namespaces = _NO_NAMES
         self._by_label: dict[str, LabelColumn] = {}
         """Label → its column, only for labels that selectors of this cycle name: pods may have thousands more."""
         self._named: dict[str, dict[int, str]] = {}
         """Label → its value by class, for the labels that terms of pods on nodes name."""
         self._tallies: list[dict[int, Tally]] = []
-        self._first: tuple[Rows, Rows, Counts]
+        self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
         self._terms: dict[str, int] = {}
         """Inter-pod terms of the classes in `_held`, by namespace."""

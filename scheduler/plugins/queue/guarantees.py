@@ -32,7 +32,8 @@ class Guarantees:
 
     def __init__(self, session: Session, table: QueueAttributesTable) -> None:
         self._session, self._table = session, table
-        self._guaranteed = table.guaranteed
+        self.total = table.guaranteed
+        """The sum of all guarantees: the most that can be unused."""
         self._taken: dict[str, Resource] = {}
         """Pool → what the changes of this cycle took from it, less what they freed."""
         self._taken_for: dict[str, dict[str, Resource]] = {}
@@ -41,7 +42,7 @@ class Guarantees:
         """Task → the job for which it was evicted last."""
         self._unused: dict[tuple[str, str], int] = {}
         self._unused_at = -1
-        if self._guaranteed:
+        if self.total:
             nodes = session.nodes
             self._free = nodes.sum_of(nodes.future_idle(nodes.ready))
             """What was free in the cluster when the cycle began."""
@@ -56,20 +57,20 @@ class Guarantees:
         for pool in pools:
             for taken in (self._taken, self._taken_for.setdefault(job, {})):
                 of_pool = taken.setdefault(pool, {})
-                for name in self._guaranteed.keys() & task.request.keys():
+                for name in self.total.keys() & task.request.keys():
                     of_pool[name] = of_pool.get(name, 0) + sign * task.request[name]
 
     # -------------------------------------------------------------------------------------------------------- refusals
 
     def short(self, attributes: QueueAttributes, task: Task, amount: Mapping[str, int]) -> Iterator[GuaranteeKept]:
         """Yield for each dimension the nearest pool with too little left for others if the queue held `amount` more."""
-        names = [name for name in self._guaranteed if amount.get(name, 0) > 0]
+        names = [name for name in self.total if amount.get(name, 0) > 0]
         if not names or (task.nominated and not self._session.attempts.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
             for branch, free in self._pools(attributes, name):
                 left = free - amount[name]
-                most = self._guaranteed if branch is None else branch.guarantee
+                most = self.total if branch is None else branch.guarantee
                 pool = CLUSTER if branch is None else branch.name
                 if left >= most.get(name, 0) or not self._takes(task.job, attributes.name, pool, name, amount[name]):
                     continue
@@ -81,7 +82,7 @@ class Guarantees:
 
     def is_short_below(self, branch: QueueAttributes, attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
         """Whether the queue cannot start `amount` unless pods below its ancestor `branch` are evicted."""
-        for name in self._guaranteed.keys() & amount.keys():
+        for name in self.total.keys() & amount.keys():
             limit, wanted = branch.limit.get(name, 0), amount[name]
             if limit is not UNLIMITED and wanted > 0:
                 unused = self._unused_by_others(attributes, branch, name, wanted)

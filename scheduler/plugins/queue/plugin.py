@@ -141,7 +141,8 @@ class QueuePlugin(
         for one, limit in self.ceilings(attributes):
             if not fits(one, amount, limit):
                 return False
-        return next(self.guarantees.short(attributes, task, amount), None) is None
+        guarantees = self.guarantees
+        return not guarantees.total or next(guarantees.short(attributes, task, amount), None) is None
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Return the candidates that may be evicted one after the other, in the given order."""
