@@ -21,7 +21,7 @@ from ...scheduler.lint.resource_rules import NATIVE, may_be_of_a_node
 from ...scheduler.model import objects, resources
 from ...scheduler.policy.source import suggest
 from ...virtual import node
-from .columns import CellError, InputError, RowError, quantity
+from .columns import CellError, InputError, RowError, quantity, unreadable
 from .present import opened
 from .trace import open_text
 
@@ -45,7 +45,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
     """Return the nodes of a file; `resource` is the resource name of cards. Raises InputError, RowError."""
     try:
         with open_text(path) as file:
-            rows = csv.reader(file)
+            rows = csv.reader(file, strict=True)
             header = next(rows, [])
             places = {
                 field: header.index(column)
@@ -60,9 +60,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
             read = _Rows(str(path), header, places, resource)
             return [read.node(row, rows.line_num) for row in rows if row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        remedy = "name a CSV file in UTF-8, or one compressed with gzip"
-        raise InputError(str(path), f"cannot be read: {reason}", remedy) from error
+        raise unreadable(path, error) from error
 
 
 class _Rows:
