@@ -198,8 +198,14 @@ WRONG = {
         ["bad.feature:7: line 6 has the same example"],
     ),
     "two columns of examples with one name": (
-        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Then all is well\n    Examples:\n"
-        "      | n | n |\n      | 1 | 2 |\n",
+        """Feature: f
+  Scenario Outline: s
+    Given there are <n> pods
+    Then all is well
+    Examples:
+      | n | n |
+      | 1 | 2 |
+""",
         ["bad.feature:6: 2 columns are called n: only the last one would be read"],
     ),
     "a placeholder without examples": (
@@ -207,8 +213,17 @@ WRONG = {
         ["bad.feature:3: <n> has no value: no table Examples: has a column n"],
     ),
     "a placeholder that one of two tables of examples lacks": (
-        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Then all is <m>\n    Examples:\n"
-        "      | n | m    |\n      | 1 | well |\n    Examples:\n      | n |\n      | 2 |\n",
+        """Feature: f
+  Scenario Outline: s
+    Given there are <n> pods
+    Then all is <m>
+    Examples:
+      | n | m    |
+      | 1 | well |
+    Examples:
+      | n |
+      | 2 |
+""",
         ["bad.feature:4: <m> has no value: no table Examples: has a column m"],
     ),
     "a rule without a scenario": (
