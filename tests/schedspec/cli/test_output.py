@@ -151,3 +151,18 @@ def test_a_variable_of_pytest_that_cannot_be_read_is_named(tmp_path: Path, comma
         "pytest cannot read its options: No closing quotation",
         "  where: PYTEST_ADDOPTS",
     ]
+
+
+@pytest.mark.parametrize("command", ["test", "check", "init", "steps", "ci"])
+def test_a_working_directory_that_was_removed_is_named(tmp_path: Path, command: str) -> None:
+    (tmp_path / "gone").mkdir()
+    ended = subprocess.run(
+        ["bash", "-c", f"cd gone && rmdir ../gone && exec {sys.executable} -P -m schedspec {command}"],
+        cwd=tmp_path,
+        env=distribution.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("the working directory does not exist any more\n  do next: ")
