@@ -182,7 +182,7 @@ def _capacity(row: tables.Row) -> tables.Amounts:
 NODES = tables.Shape(
     {
         "node": ("name", tables.name),
-        "cpu": ("cpu", tables.above_zero(tables.quantity)),
+        "cpu": ("cpu", tables.above_zero(tables.cpus)),
         "memory": ("memory", tables.above_zero(tables.memory)),
         "gpus": (tables.of_resource(GPU), tables.whole_amount),
         "cards": ("cards", tables.count),

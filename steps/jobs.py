@@ -88,7 +88,7 @@ def _truth(text: str) -> str:
 _COMMON: dict[str, tables.Column] = {
     "queue": ("queue", tables.name),
     "priority": ("priority", tables.name),
-    "cpu": ("cpu", tables.quantity),
+    "cpu": ("cpu", tables.cpus),
     "memory": ("memory", tables.memory),
     "gpus": (tables.of_resource(GPU), tables.whole_amount),
     "cards": ("cards", tables.count),
@@ -151,7 +151,7 @@ _OF_TRAINING: dict[str, tables.Column] = {
     "min workers": ("min_workers", tables.at_least_one),
     "max workers": ("max_workers", tables.at_least_one),
     "min available": ("min_available", _minimum),
-    "master cpu": ("master cpu", tables.quantity),
+    "master cpu": ("master cpu", tables.cpus),
     "master memory": ("master memory", tables.memory),
     "master gpus": ("master gpus", tables.count),
 }

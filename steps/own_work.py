@@ -20,7 +20,7 @@ _VALUES = tables.Shape(
         "priority": ("priority", tables.name),
         "replicas": ("replicas", tables.at_least_one),
         "min available": ("min_available", tables.at_least_one),
-        "cpu": ("cpu", tables.quantity),
+        "cpu": ("cpu", tables.cpus),
         "memory": ("memory", tables.memory),
         "gpus": (tables.of_resource(GPU), tables.whole_amount),
         "node selector": ("node_selector", tables.labels),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stderr
+from pathlib import Path
 from typing import Any
 
 import click
@@ -169,6 +170,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _main(arguments: list[str] | None) -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        click.echo("the working directory does not exist any more\n  do next: cd to a folder that exists", err=True)
+        sys.exit(2)
     try:
         status: Any = schedspec.main(
             arguments, prog_name=distribution.prompt(), standalone_mode=False, complete_var="_SCHEDSPEC_COMPLETE"

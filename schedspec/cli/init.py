@@ -99,6 +99,8 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
         click.echo(f"{verb:12} {change.path}")
         if verb != "unchanged":
             change.write()
+        if why := repository.why_no_file(change.path, change.path):
+            click.echo(f"             git leaves it out, so that no other checkout has it: {why}")
     options_file = repository.options_file(home)
     if options_file is not None and not repository.is_home(home):
         click.echo(f"{options_file} has options of pytest: add `schedspec_features` and `schedspec_steps` there")
@@ -121,6 +123,8 @@ def _home(folder: Path, into: str | None) -> Path:
             raise InitError(
                 f"{into!r} is not the plain name of a folder", "--into", "write letters, digits, - _ . and /"
             )
+        if ".git" in home.parts:
+            raise InitError("git keeps its own files there", str(home), "name another folder with --into")
         if file := next((path for path in (home, *home.parents) if path.is_file()), None):
             raise InitError("a file has this name", str(file), "name another folder with --into")
         if not home.resolve().is_relative_to(top_of(folder.resolve())):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -80,8 +81,15 @@ def runs_of(arguments: Sequence[str]) -> list[tuple[Path, list[str]]]:
     its ini file, policies and sentences; node ids stay relative to the working directory.
 
     Raises:
-        ClusterError: no argument names features, and the working directory has none.
+        ClusterError: no argument names features, and the working directory has none; or pytest cannot read the options
+            of its environment variable.
     """
+    try:
+        shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+    except ValueError as problem:
+        raise ClusterError(
+            f"pytest cannot read its options: {problem}", "PYTEST_ADDOPTS", "correct the variable"
+        ) from None
     named = names_path(arguments)
     words = [Path(_file_of(word)) for word in _words(arguments) if Path(_file_of(word)).exists()]
     if empty := [path for path in words if path.is_dir() and not next(path.rglob("*.feature"), None)]:

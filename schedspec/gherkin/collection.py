@@ -37,16 +37,19 @@ def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
-    """Refuse a link to a feature file that is missing: pytest would leave it out.
+    """Refuse a link to a missing feature file, which pytest would leave out, and one to a folder above the link.
 
     Raises:
-        CollectError: A link in the folder leads nowhere.
+        CollectError: A link in the folder leads nowhere, or in a circle: pytest would run all features 40 times.
     """
     for entry in sorted(folder.iterdir()):
         is_named = any(entry.is_relative_to(ours) for ours in parent.config.stash.get(FOLDERS, ()))
         if is_named and documents.is_nearly_feature(entry) and not entry.exists():
             shown = selection.shown_path(entry, parent.config)
             raise parent.CollectError(f"{shown}:1: the link leads nowhere\n  do next: correct it, or remove it")
+        if is_named and entry.is_symlink() and entry.is_dir() and folder.resolve().is_relative_to(entry.resolve()):
+            shown = selection.shown_path(entry, parent.config)
+            raise parent.CollectError(f"{shown}:1: the link leads to a folder above it\n  do next: remove it")
 
 
 def is_ours(item: pytest.Item) -> bool:

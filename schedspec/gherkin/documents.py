@@ -49,6 +49,7 @@ __all__ = [
     "placed_scenarios",
     "placeholders",
     "placeholders_in_words",
+    "placeholders_of",
     "read_document",
     "read_text",
     "rules_of",
@@ -339,14 +340,22 @@ def placeholders_in_words(document: Document, node: ScenarioNode) -> set[str]:
     return {name for text in texts for name in PARAM_RE.findall(text)}
 
 
+def placeholders_of(step: StepNode) -> set[str]:
+    """Return the placeholders in a step's sentence and table; a text block may have any text."""
+    return {name for text in _words(step) for name in PARAM_RE.findall(text)}
+
+
 def _placeholders(step: StepNode) -> set[str]:
     return {name for text in _texts(step) for name in PARAM_RE.findall(text)}
 
 
-def _texts(step: StepNode) -> list[str]:
+def _words(step: StepNode) -> list[str]:
     rows = step.datatable.rows if step.datatable is not None else ()
-    texts = [step.text, *(cell.value or "" for row in rows for cell in row.cells)]
-    return [*texts, step.docstring.content] if step.docstring is not None else texts
+    return [step.text, *(cell.value or "" for row in rows for cell in row.cells)]
+
+
+def _texts(step: StepNode) -> list[str]:
+    return [*_words(step), *([step.docstring.content] if step.docstring is not None else ())]
 
 
 def _sentence(kind: str, step: StepNode, example: Mapping[str, str]) -> Sentence:

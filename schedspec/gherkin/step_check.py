@@ -15,6 +15,8 @@ _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
 _FEW_LETTERS = 3
 """A pattern with at most this many letters outside of its placeholders matches prose too."""
+_OF_PYTHON = {"filterwarnings", "parametrize", "skipif", "tryfirst", "trylast", "usefixtures"}
+"""Markers of pytest that mean nothing without arguments, which a tag cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ def check_document(document: documents.Document, markers: Collection[str]) -> It
             yield Problem(line, f"the scenario {node.name!r} {text}")
         yield from _check_examples(node, documents.placeholders(document, node))
         yield from _check_blanks(node, documents.placeholders_in_words(document, node))
+        yield from _check_placeholders(node)
     yield from _check_rules(document)
     for step, has_kind in documents.first_steps(document):
         if not has_kind:
@@ -127,8 +130,9 @@ def check_document(document: documents.Document, markers: Collection[str]) -> It
             )
     for tag in _tags(document):
         name = tag.name.lstrip("@")
-        if name not in markers:
-            near = next(iter(difflib.get_close_matches(name, markers, n=1)), None)
+        known = [marker for marker in markers if marker not in _OF_PYTHON]
+        if name not in known:
+            near = next(iter(difflib.get_close_matches(name, known, n=1)), None)
             hint = f"; is @{near} meant?" if near else ""
             yield Problem(tag.location.line, f"unknown tag {tag.name}{hint} (`pytest --markers` lists the known ones)")
 
@@ -144,6 +148,8 @@ def _check_rules(document: documents.Document) -> Iterator[Problem]:
         if rule.name in seen:
             yield Problem(line, f"the name {rule.name!r} is taken by the rule in line {seen[rule.name]}")
         seen.setdefault(rule.name, line)
+        if not any(child.scenario for child in rule.children):
+            yield Problem(line, f"the rule {rule.name!r} has no scenario: write one, or remove the rule")
 
 
 def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iterator[Problem]:
@@ -152,10 +158,15 @@ def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iter
         yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
     rows: dict[tuple[str, ...], int] = {}
     for examples in node.examples:
-        if examples.table_header is not None:
-            for cell in (cell for cell in examples.table_header.cells if cell.value not in used):
-                text = f"no step and no name of the outline uses <{cell.value}>: use it, or remove the column"
-                yield Problem(examples.table_header.location.line, text)
+        if (header := examples.table_header) is not None:
+            names = [cell.value for cell in header.cells]
+            for name in dict.fromkeys(names):
+                if name not in used:
+                    text = f"no step and no name of the outline uses <{name}>: use it, or remove the column"
+                    yield Problem(header.location.line, text)
+                if names.count(name) > 1:
+                    text = f"{names.count(name)} columns are called {name}: only the last one would be read"
+                    yield Problem(header.location.line, text)
         for row in examples.table_body or ():
             values = tuple(cell.value for cell in row.cells)
             if any("::" in value for value in values):
@@ -163,6 +174,16 @@ def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iter
             if values in rows:
                 yield Problem(row.location.line, f"line {rows[values]} has the same example")
             rows.setdefault(values, row.location.line)
+
+
+def _check_placeholders(node: documents.ScenarioNode) -> Iterator[Problem]:
+    """Yield each placeholder of a step for which no table of examples has a column."""
+    headers = [table.table_header for table in node.examples if table.table_header is not None]
+    columns = [{cell.value for cell in header.cells} for header in headers] or [set()]
+    for step in node.steps:
+        for name in sorted(documents.placeholders_of(step)):
+            if not all(name in header for header in columns):
+                yield Problem(step.location.line, f"<{name}> has no value: no table Examples: has a column {name}")
 
 
 def _check_blanks(node: documents.ScenarioNode, in_words: Collection[str]) -> Iterator[Problem]:

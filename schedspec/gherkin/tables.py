@@ -279,6 +279,13 @@ def quantity(text: str) -> str:
     return text
 
 
+def cpus(text: str) -> str:
+    """Return an amount of cpu: a quantity without a unit of memory. Raises ValueError."""
+    if text.endswith("i"):
+        raise ValueError("write cpus, for instance: 4 or 500m (Ki, Mi and Gi are for memory)")
+    return quantity(text)
+
+
 def whole(text: str) -> int:
     """Return a whole number. Raises ValueError."""
     if not _WHOLE.fullmatch(text):
@@ -328,7 +335,7 @@ def above_zero(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def devices(text: str) -> str:
     """Return an amount of a device, as a quantity. Raises ValueError."""
-    if amount(text) % 1:
+    if amount(text) % 1 or text.endswith("i"):
         raise ValueError("write whole devices, for instance: 4")
     return text
 
@@ -369,7 +376,7 @@ def amount_of(resource: str) -> Callable[[str], str]:
     """Return the function that reads amounts of a resource: memory in bytes, whole devices, any other as a quantity."""
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
         return memory
-    return devices if "/" in resource else quantity
+    return devices if "/" in resource else cpus if resource == "cpu" else quantity
 
 
 def claims(text: str) -> dict[str, str]:

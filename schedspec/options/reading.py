@@ -378,6 +378,8 @@ def _out(config: pytest.Config) -> tuple[Path, bool]:
         if not named:
             continue
         out = absolute(config, named)
+        if flag == "junitxml" and out.is_file() and out.read_bytes()[:5] not in (b"", b"<?xml"):
+            raise refusal(flag, named, "is a file of another kind, which the report would replace", "write NAME.xml")
         out = out.with_suffix("") if flag == "junitxml" else out
         if out.is_file() and flag == "out":
             raise refusal("out", named, "is a file", "name a folder for the results")

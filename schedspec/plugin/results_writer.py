@@ -20,6 +20,7 @@ from ..report.lives import lives_of
 from ..report.record import ScenarioRecord
 from ..results import FILE, FeatureLine, Numbers, Result, RunResults, Verdict, of_difference
 from ..scenario.run import ScenarioRun
+from . import summary
 from .gating import LACKS
 from .scenarios import RUN
 
@@ -151,7 +152,7 @@ class Results:
         A run passes only if each scenario has a verdict: `pytest.exit` with status 0, or a hook of the project that
         runs nothing, would pass without one.
         """
-        if hasattr(self._config, "workerinput") or self._config.option.collectonly:
+        if hasattr(self._config, "workerinput") or summary.runs_nothing(self._config):
             return
         if exitstatus == pytest.ExitCode.OK:
             self._unended = [node_id for node_id in self._ids if node_id not in self._rows]

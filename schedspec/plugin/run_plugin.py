@@ -112,6 +112,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options. No cluster starts before a scenario needs it."""
+    if not config.pluginmanager.has_plugin("pytest-bdd"):
+        raise pytest.UsageError("pytest-bdd runs the sentences, and -p no:pytest-bdd leaves it out: remove the option")
     config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
     chosen = options.read(config)
     if problem := run_facts.problem_of_policy(chosen):
@@ -160,7 +162,7 @@ def _with_a_folder_of_its_own(config: pytest.Config, given: options.Options) -> 
     """Return the options with a folder that this run's workers share and no other run writes into."""
     if summary.worker(config):
         return dataclasses.replace(given, out=Path(config.workerinput["schedspec-out"]))  # type: ignore[attr-defined]
-    if config.option.collectonly:
+    if summary.runs_nothing(config):
         return given
     with summary.reporting(config):
         try:
@@ -223,7 +225,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Refuse a run whose programs are missing, before a cluster boots."""
     config = session.config
-    if not (session.testsfailed or config.option.collectonly or summary.worker(config)):
+    if not (session.testsfailed or summary.runs_nothing(config) or summary.worker(config)):
         _require_programs(config, [item.nodeid for item in session.items if not item.get_closest_marker("skip")])
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,7 +134,12 @@ def judge(item: pytest.Item) -> None:
     if run.world is None:
         return
     for found in item.config.hook.pytest_schedspec_judge(running=run):
-        run.findings += found or ()
+        texts = [*found] if isinstance(found, Iterable) and not isinstance(found, str) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            what = f"a hook pytest_schedspec_judge returned {found!r}"
+            run.problem = HarnessError(f"{what}\n  do next: return a list of texts, one for each finding")
+            raise run.problem
+        run.findings += map(str, texts)
     if run.problem is None and run.feature and run.history is not None:
         run.findings += unplaceable.find(run.history, [sentence.text for sentence in run.sentences])
     if run.findings and run.problem is None:

@@ -90,6 +90,11 @@ def worker(config: pytest.Config) -> str:
     return str(getattr(config, "workerinput", {}).get("workerid", ""))
 
 
+def runs_nothing(config: pytest.Config) -> bool:
+    """Whether pytest only shows what it would run: --collect-only, --setup-plan or --setup-only."""
+    return any(getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan"))
+
+
 def run_of(config: pytest.Config) -> str:
     """Return an id that the workers of one run share, and no other run has."""
     return str(getattr(config, "workerinput", {}).get("testrunuid", "")) or str(os.getpid())

@@ -106,13 +106,15 @@ class JobSelection:
         bisect.insort(self.undecided, job, key=lambda other: other.key)
 
     def _queues_with_new_void_reservations(self, empty: EmptyNodes) -> set[str]:
-        """Return the queues of admitted jobs that have changed since the last cycle and whose pods no node can hold.
+        """Return the queues of admitted jobs whose pods no node can hold, as far as that is new since their last trial.
 
-        What such a job has reserved counts against other jobs until its pods exist.
+        What such a job has reserved counts against other jobs until its pods exist. Two jobs that no node can hold
+        would otherwise wake each other for ever.
         """
         waiting, backlog = self._sums.waiting, self._backlog
         changed = (job for job in self.undecided if job.key not in backlog.entries or job.key in backlog.due)
-        admitted = (job for job in changed if job.key in waiting.get(job.queue, ()))
+        unknown = (job for job in changed if not backlog.was_unplaceable(job.key))
+        admitted = (job for job in unknown if job.key in waiting.get(job.queue, ()))
         return {job.queue for job in admitted if empty.why_never(job) is not None}
 
     # ------------------------------------------------------------------------------------------------------- queries

@@ -9,6 +9,7 @@ which `schemas` judges.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,9 +57,9 @@ def main(arguments: SimpleNamespace) -> int:
     """
     try:
         policies = [_read(name) for name in arguments.policies]
-        manifests = [(str(path), path.read_text()) for path in arguments.queues]
-    except (OSError, UnicodeDecodeError) as error:
-        sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or 'a file'}: {error}\n")
+        manifests = [(str(path), _text(path)) for path in arguments.queues]
+    except OSError as error:
+        sys.stderr.write(f"cannot read {error.filename}: {error.strerror}\n")
         return 2
     findings = list(
         dict.fromkeys(
@@ -77,7 +78,14 @@ def main(arguments: SimpleNamespace) -> int:
 
 def _read(name: str) -> tuple[str, str]:
     """Return the text of a policy, and its name in findings."""
-    return (sys.stdin.read(), "<stdin>") if name == "-" else (Path(name).read_text(), name)
+    return (sys.stdin.read(), "<stdin>") if name == "-" else (_text(Path(name)), name)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(errno.EILSEQ, f"not UTF-8: {error.reason}", str(path)) from None
 
 
 def lint(

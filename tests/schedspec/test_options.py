@@ -94,6 +94,10 @@ REFUSED = {
         ["--policy", "bytes.yaml"],
         ["*rejects the policy of the run:", "*bytes.yaml: cannot read the file: *utf-8*", "*--policy *", "*"],
     ),
+    "a JUnit report in place of a feature": (
+        ["--junitxml", "f.feature"],
+        ["*'f.feature' is a file of another kind, which the report would replace", "*--junitxml *", "*write NAME.xml"],
+    ),
     "a missing policy": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a missing kind configuration": (
         ["--kind-config", "no.yaml"],

@@ -5,11 +5,13 @@ A mapping names fields of a job (`FIELDS`) and the columns that hold them. Prese
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from unicodedata import combining, normalize
@@ -145,10 +147,25 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
         raise InputError("--map", "started says when a job started, and no column when it ended", "add ended=COLUMN")
 
 
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Return the error about a CSV file that cannot be read."""
+    if isinstance(error, csv.Error):
+        return InputError(str(path), f"is no CSV: {error}", "close each quotation, and write nothing behind it")
+    reason = getattr(error, "strerror", None) or error
+    return InputError(str(path), f"cannot be read: {reason}", "name a CSV file in UTF-8, or one compressed with gzip")
+
+
+def number(text: str) -> float:
+    """Return a number. `1_0` and digits of other scripts, which Python reads too, are mistakes. Raises ValueError."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
 def moment(text: str) -> float:
     """Return the seconds since 1970 of a date or a number."""
     try:
-        found = float(text)
+        found = number(text)
     except ValueError:
         try:
             date = datetime.fromisoformat(text)
@@ -164,7 +181,7 @@ def seconds(text: str) -> float:
     """Return a duration in seconds; infinity for `inf`."""
     clock = _CLOCK.fullmatch(text) if "-" in text or ":" in text else None
     try:
-        found = _clock_seconds(clock) if clock is not None else float(text)
+        found = _clock_seconds(clock) if clock is not None else number(text)
     except ValueError:
         found = math.nan
     if math.isnan(found) or found <= 0 or LAST < found < math.inf:
@@ -184,7 +201,7 @@ def _clock_seconds(clock: re.Match[str]) -> float:
 def count(text: str, least: int = 0) -> int:
     """Return a whole number, which may be written as `4.0`."""
     try:
-        found = float(text)
+        found = number(text)
     except ValueError:
         found = math.nan
     if not least <= found <= _MAX or found != int(found):
@@ -195,6 +212,7 @@ def count(text: str, least: int = 0) -> int:
 def integer(text: str) -> int:
     """Return a priority."""
     try:
+        number(text)
         found = int(text)
     except ValueError:
         found = _MAX**2

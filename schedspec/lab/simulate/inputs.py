@@ -32,7 +32,7 @@ from ...scheduler.policy.source import suggest
 from ...scheduler.reasons.text import count
 from ...virtual import Arrival, OnEviction, Simulation, node
 from ...virtual.state import At, State, holds_load, read_state
-from .columns import CellError, InputError, RowError, changed, parse_mapping, quantity
+from .columns import CellError, InputError, RowError, changed, parse_mapping, quantity, unreadable
 from .present import RecordedLoad, RunTimes, begin, opened
 from .synthetic import read_synthetic
 from .trace import Trace, arrivals, open_text, read_trace
@@ -57,7 +57,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
     """Return the nodes of a file; `resource` is the resource name of cards. Raises InputError, RowError."""
     try:
         with open_text(path) as file:
-            rows = csv.reader(file)
+            rows = csv.reader(file, strict=True)
             header = next(rows, [])
             places = {
                 field: header.index(column)
@@ -72,9 +72,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
             read = _NodeReader(str(path), header, places, resource)
             return [read.node(row, rows.line_num) for row in rows if row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        remedy = "name a CSV file in UTF-8, or one compressed with gzip"
-        raise InputError(str(path), f"cannot be read: {reason}", remedy) from error
+        raise unreadable(path, error) from error
 
 
 class _NodeReader:

@@ -103,10 +103,7 @@ def read_trace(
         with open_text(path) as file:
             trace = _read(file, str(path), mapping, _JobReader(mapping, resource, queues), skip_bad=skip_bad)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise columns.InputError(
-            str(path), f"cannot be read: {reason}", "name a CSV file in UTF-8, or one compressed with gzip"
-        ) from error
+        raise columns.unreadable(path, error) from error
     if not trace.jobs:
         first = next(iter(trace.skipped.values()), None)
         why = f"all rows are bad; the first: {first.first}" if first is not None else "has no job"
@@ -154,7 +151,7 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _JobRea
     if "ended" in places and "started" not in places:
         trace.assumed = _ASSUMED
     groups: dict[str, int] = {}
-    rows = csv.reader(file, delimiter=separator)
+    rows = csv.reader(file, delimiter=separator, strict=True)  # else an open quotation hides all later rows
     for row in rows:
         if not row:
             continue
@@ -296,7 +293,7 @@ def _span(began: float, ended: float, is_start: bool) -> float:
 
 def _mib(text: str) -> int:
     try:
-        found = float(text)
+        found = columns.number(text)
     except ValueError:
         found = -1
     if not 0 <= found < 2**40:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -233,6 +234,7 @@ def test_every_file_stays_inside_the_repository(repo: Path, tmp_path: Path, into
         ("README/specs", "a file has this name"),
         ("checks", "the folder has tests of its own"),
         ("stories", "the folder has tests of its own"),
+        (".git/specs", "git keeps its own files there"),
         ("unit", "the folder has tests of its own"),
     ],
 )
@@ -266,3 +268,13 @@ def test_every_folder_gets_a_workflow_that_runs_it(repo: Path) -> None:
         True
     ] * 3
     assert len({file.read_text().partition("\n")[0] for file in files}) == 3
+
+
+def test_a_file_that_git_leaves_out_is_named(repo: Path) -> None:
+    (repo / ".gitignore").write_text("*.feature\n")
+    printed = CliRunner().invoke(init_command, [str(repo)]).output.splitlines()
+    why = [after for before, after in itertools.pairwise(printed) if before.endswith("lending.feature")]
+    assert why == [
+        "             git leaves it out, so that no other checkout has it: .gitignore:1:*.feature ignores it"
+    ]
+    assert sum("git leaves it out" in line for line in printed) == 1

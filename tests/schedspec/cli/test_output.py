@@ -133,3 +133,36 @@ def test_a_run_that_ends_before_its_scenarios_does_not_pass(tmp_path: Path, endi
     )
     assert ended.returncode in {1, 2}, ended.stdout
     assert any(told in ended.stdout for told in ("os._exit or sys.exit", "without a verdict", "1 failed")), ended.stdout
+
+
+@pytest.mark.parametrize("command", ["test", "check", "ci"])
+def test_a_variable_of_pytest_that_cannot_be_read_is_named(tmp_path: Path, command: str) -> None:
+    (tmp_path / "f.feature").write_text(FEATURE.format(""))
+    ended = subprocess.run(
+        [sys.executable, "-m", "schedspec", command],
+        cwd=tmp_path,
+        env=distribution.environment() | {"PYTEST_ADDOPTS": '-k "x'},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[:2] == [
+        "pytest cannot read its options: No closing quotation",
+        "  where: PYTEST_ADDOPTS",
+    ]
+
+
+@pytest.mark.parametrize("command", ["test", "check", "init", "steps", "ci"])
+def test_a_working_directory_that_was_removed_is_named(tmp_path: Path, command: str) -> None:
+    (tmp_path / "gone").mkdir()
+    ended = subprocess.run(
+        ["bash", "-c", f"cd gone && rmdir ../gone && exec {sys.executable} -P -m schedspec {command}"],
+        cwd=tmp_path,
+        env=distribution.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("the working directory does not exist any more\n  do next: ")

@@ -197,6 +197,46 @@ WRONG = {
 """,
         ["bad.feature:7: line 6 has the same example"],
     ),
+    "two columns of examples with one name": (
+        """Feature: f
+  Scenario Outline: s
+    Given there are <n> pods
+    Then all is well
+    Examples:
+      | n | n |
+      | 1 | 2 |
+""",
+        ["bad.feature:6: 2 columns are called n: only the last one would be read"],
+    ),
+    "a placeholder without examples": (
+        "Feature: f\n  Scenario: s\n    Given there are <n> pods\n    Then all is well\n",
+        ["bad.feature:3: <n> has no value: no table Examples: has a column n"],
+    ),
+    "a placeholder that one of two tables of examples lacks": (
+        """Feature: f
+  Scenario Outline: s
+    Given there are <n> pods
+    Then all is <m>
+    Examples:
+      | n | m    |
+      | 1 | well |
+    Examples:
+      | n |
+      | 2 |
+""",
+        ["bad.feature:4: <m> has no value: no table Examples: has a column m"],
+    ),
+    "a rule without a scenario": (
+        "Feature: f\n  Scenario: s\n    Then all is well\n  Rule: r\n    Background:\n      Given there are 2 pods\n",
+        ["bad.feature:4: the rule 'r' has no scenario: write one, or remove the rule"],
+    ),
+    **{
+        f"the marker {name} as a tag": (
+            f"Feature: f\n  @{name}\n  Scenario: s\n    Then all is well\n",
+            [f"bad.feature:2: unknown tag @{name}*"],
+        )
+        for name in ("filterwarnings", "parametrize", "skipif", "tryfirst", "trylast", "usefixtures")
+    },
     "a feature without scenarios": ("Feature: f\n", ["bad.feature:1: the feature has no scenario"]),
     "an empty file": ("", ["bad.feature:1: there is no Feature in this file"]),
     "no Gherkin": ("hello\n", ["bad.feature:1: *"]),
@@ -434,6 +474,20 @@ def test_a_link_to_a_missing_feature_is_refused(
     else:
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines(["*link.feature:1: the link leads nowhere", "*correct it, or remove it"])
+
+
+@pytest.mark.parametrize(("target", "is_refused"), [(".", True), ("..", True), ("more", False)])
+def test_a_link_to_a_folder_above_it_is_refused(
+    specs: Run, pytester: pytest.Pytester, target: str, is_refused: bool
+) -> None:
+    """pytest follows a circle of links some 40 times, and would run each scenario as often."""
+    for folder in ("below", "below/more"):
+        (pytester.path / folder).mkdir()
+    (pytester.path / "below" / "again").symlink_to(target)
+    result = specs("below", **{"below/more/pods": GOOD})
+    result.assert_outcomes(**({"errors": 1} if is_refused else {"passed": 6}))
+    if is_refused:
+        result.stdout.fnmatch_lines(["*below/again:1: the link leads to a folder above it", "*remove it"])
 
 
 @pytest.mark.parametrize("name", ["a.feature~", "a.feature.bak", "a.future.md", "a.yaml", ".a.feature.swp"])

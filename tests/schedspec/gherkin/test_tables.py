@@ -119,3 +119,11 @@ def test_a_quantity_is_refused_where_the_scheduler_refuses_it(text: str) -> None
         assert not accepted()
     else:
         assert accepted()
+
+
+@pytest.mark.parametrize("unit", ["Mi", "Gi", "Ti"])
+@pytest.mark.parametrize("resource", ["cpu", "gpus", "amd.com/gpu"])
+def test_a_unit_of_memory_is_refused_for_what_is_counted(resource: str, unit: str) -> None:
+    with pytest.raises(ValueError, match=r"write (?:cpus|whole devices)"):
+        tables.amounts(f"{resource} 2{unit}")
+    assert tables.amounts(f"memory 2{unit}, {resource} 2k")["memory"] == f"2{unit}"

@@ -363,3 +363,26 @@ def pytest_schedspec_judge(running):
     result.stdout.fnmatch_lines(["f.feature:3: after the last sentence", "  monitor nodes: n1 is overcommitted"])
     both = specs(f=feature + "    Then it is unmet\n", steps=steps)
     both.stdout.fnmatch_lines(["f.feature:4: Then it is unmet", "also found: monitor nodes: n1 is overcommitted"])
+
+
+@pytest.mark.parametrize("found", ["'one finding'", "[1]", "True", "['fine', None]"])
+def test_a_judge_that_returns_no_list_of_texts_is_named(specs: Run, found: str) -> None:
+    steps = (
+        STEPS
+        + f"""
+from types import SimpleNamespace
+from schedspec.scenario.run import SCENARIO_RUN
+
+@then("a world is used")
+def used(request):
+    \"\"\"It is there.\"\"\"
+    from schedspec.observe.history import History
+    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="", policy_name="")
+
+def pytest_schedspec_judge(running):
+    return {found}
+"""
+    )
+    result = specs(f="Feature: f\n  Scenario: s\n    Then a world is used\n", steps=steps)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*a hook pytest_schedspec_judge returned *", "*return a list of texts*"])

@@ -106,9 +106,17 @@ def test_a_yaml_tag_in_a_manifest_is_an_error_with_its_line(tmp_path: Path, caps
     assert "!foo" in out
 
 
-def test_a_missing_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", str(tmp_path / "nothing")]) == 2
-    assert "cannot read" in capsys.readouterr().err
+@pytest.mark.parametrize("content", [None, b"actions: \xff"])
+@pytest.mark.parametrize("option", [(), ("--queues",)])
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, option: tuple[str, ...]
+) -> None:
+    (policy,) = write(tmp_path, policy="actions: allocate\n")
+    file = tmp_path / "nothing"
+    if content is not None:
+        file.write_bytes(content)
+    assert main(["lint", *([policy, *option] if option else ()), str(file)]) == 2
+    assert f"cannot read {file}: " in capsys.readouterr().err
 
 
 def test_preempt_without_priority_fails_lint_but_can_be_loaded(

@@ -24,15 +24,25 @@ def action() -> Any:
     return yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 
 
-def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--model --max-age 100000d --fail-on evictions>0",
+        "--model\n--max-age 100000d\n--fail-on 'evictions>0'\n",
+        '--model --max-age "100000d" --fail-on "evictions>0"',
+    ],
+    ids=["words", "lines", "quotes"],
+)
+def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path, arguments: str) -> None:
     (step,) = (step for step in action["runs"]["steps"] if '/schedspec" plan' in step.get("run", ""))
     command = team / "temp" / "schedspec" / "bin" / "schedspec"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m schedspec "$@"\n')
     command.chmod(0o755)
+    (command.parent / "python").symlink_to(sys.executable)
     given = {
         "SCHEDSPEC_PLAN_STATE": "state.json",
-        "SCHEDSPEC_PLAN_ARGUMENTS": "--model --max-age 100000d --fail-on evictions>0",
+        "SCHEDSPEC_PLAN_ARGUMENTS": arguments,
         "SCHEDSPEC_PLAN_BASE": "main~1",
         "SCHEDSPEC_PLAN_SCHEDULER": "",
     }

@@ -103,6 +103,9 @@ def test_unsorted_rows_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureF
         ("1,1e300,1,red", "column secs: '1e300' is not a duration", "inf for a job that never ends"),
         ("1,1-02:03:04:05,1,red", "column secs: '1-02:03:04:05' is not a duration", "1-02:03:04 or 02:03:04"),
         ("1,5", "column gpus: '' is not a whole number", "a whole number from 0"),
+        ("1_0,60,1,red", "column when: '1_0' is not a time", "write 2017-10-09 07:01:55, or seconds"),
+        ("1,６0,1,red", "column secs: '６0' is not a duration", "write seconds above 0"),
+        ("1,60,1_0,red", "column gpus: '1_0' is not a whole number", "a whole number from 0"),
         ("1,5,1,red,blue", "column team: '1,5,1,red,blue' is followed by more cells", "quote a cell"),
     ],
 )
@@ -113,6 +116,12 @@ def test_the_error_of_a_bad_row_names_line_column_and_remedy(
     error = capsys.readouterr().err
     assert f"trace.csv:3: {place}" in error
     assert remedy in error
+
+
+@pytest.mark.parametrize("row", ['1,5,1,"red', '1,5,1,"red"dish', '"1,5,1,red'])
+def test_an_open_quotation_hides_no_later_row(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str) -> None:
+    assert simulate(tmp_path, f"1,60,1,red\n{row}\n2,60,1,red\n") == 2
+    assert "trace.csv: is no CSV: " in capsys.readouterr().err
 
 
 def test_skip_bad_leaves_bad_rows_out_and_counts_them_by_cause(
