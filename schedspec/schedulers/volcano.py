@@ -51,12 +51,9 @@ PARTS: Final = (
 class DeployedVolcano(Scheduler):
     """A Volcano that runs in the cluster, reached through the API server only. Its ConfigMap holds the policy.
 
-    The policy of an installed Volcano is restored at the end; a Volcano that the run deployed is removed. Volcano
-    schedules on every node that its own `--node-selector` allows. On a cluster that has other nodes than those of
-    scenarios, the selector must be `schedspec.dev/world:true`.
-
-    Args:
-        images: The images that the run deploys; None if Volcano is installed.
+    Without `images`, Volcano is installed. The policy of an installed Volcano is restored at the end; a Volcano
+    that the run deployed is removed. Volcano schedules on every node that its own `--node-selector` allows. On a
+    cluster that has other nodes than those of scenarios, the selector must be `schedspec.dev/world:true`.
     """
 
     def __init__(self, site: Site, images: Images | None = None) -> None:
