@@ -21,6 +21,8 @@ from ..api.client import Api
 from ..api.errors import HarnessError, PolicyRefusedError, RejectedError
 from ..api.marks import USUAL, Marks
 from ..clusters import Cluster, Settings
+from ..clusters.programs import binaries
+from ..clusters.programs.pinned import Program, program
 from . import programs_folder
 
 
@@ -228,7 +230,13 @@ class Adapter:
 
     def version(self, site: Site) -> str:
         """Return the scheduler's version, for instance `v1.36.3`; empty if it reports none."""
-        raise NotImplementedError
+        del site
+        return self.first.version
+
+    @property
+    def first(self) -> Program:
+        """The program whose version is the scheduler's."""
+        return program(self.programs[0], version=self.wanted)
 
     def scheduler(self, site: Site) -> Scheduler | None:
         """Return the scheduler before its start, or None if one runs already. Raises AdapterError."""
@@ -251,6 +259,16 @@ class Adapter:
             AdapterError: programs are missing; the text names them, the place and what to do next.
             ClusterError: likewise.
         """
+        del settings
+        if self.programs:
+            option = "--scheduler-binaries"
+            binaries.require(self.programs, folder=folder, progress=progress, option=option, version=self.wanted)
+
+    def found_programs(self, site: Site) -> dict[str, Path]:
+        """Return the path of each program by name. Building them takes minutes, once. Raises BinaryError."""
+        folder, progress = site.scheduler_programs, site.progress
+        found = binaries.provide(self.programs, folder=folder, progress=progress, version=self.wanted)
+        return {name: binary.path for name, binary in found.items()}
 
     def starts(self, site: Site) -> str:
         """Return the `schedulerName` of the scheduler that this run starts; empty if a scheduler runs already."""

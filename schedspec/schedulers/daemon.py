@@ -22,11 +22,7 @@ _TAIL = 25
 
 
 class Daemon:
-    """A program. Not thread-safe.
-
-    Args:
-        readable: Formats a line of the log for users.
-    """
+    """A program. `readable` formats a line of its log for users. Not thread-safe."""
 
     def __init__(self, title: str, log: Path, readable: Callable[[str], str] = str) -> None:
         self.title, self.log, self._readable = title, log, readable
@@ -100,10 +96,9 @@ class Daemon:
 
 
 class ProgramScheduler(Scheduler):
-    """A scheduler whose programs run beside the cluster. A new policy restarts the first program.
+    """A scheduler whose programs run beside the cluster. A new policy restarts the first program, which decides.
 
-    Args:
-        logs: File names of the logs, by the names of the programs that run; the first program decides.
+    `logs`: the programs that run → file names of their logs.
     """
 
     def __init__(self, site: Site, programs: Mapping[str, Path], logs: Mapping[str, str]) -> None:

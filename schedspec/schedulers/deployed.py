@@ -22,11 +22,7 @@ _NEVER_STARTS: Final = (
 
 
 class Pods:
-    """The pods of one namespace.
-
-    Args:
-        readable: Formats a line of a log for users.
-    """
+    """The pods of one namespace. `readable` formats a line of a log for users."""
 
     def __init__(self, api: Api, namespace: str, title: str, readable: Callable[[str], str] = str) -> None:
         self._api, self._title, self._readable = api, title, readable

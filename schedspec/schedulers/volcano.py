@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ..api.capabilities import Capability
-from ..clusters.programs import binaries
 from ..clusters.programs.definitions import definitions
-from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
 from .adapter import AdapterError, Objects, Scheduler, Site, sha256
@@ -53,12 +51,9 @@ PARTS: Final = (
 class DeployedVolcano(Scheduler):
     """A Volcano that runs in the cluster, reached through the API server only. Its ConfigMap holds the policy.
 
-    The policy of an installed Volcano is restored at the end; a Volcano that the run deployed is removed. Volcano
-    schedules on every node that its own `--node-selector` allows. On a cluster that has other nodes than those of
-    scenarios, the selector must be `schedspec.dev/world:true`.
-
-    Args:
-        images: The images that the run deploys; None if Volcano is installed.
+    Without `images`, Volcano is installed. The policy of an installed Volcano is restored at the end; a Volcano
+    that the run deployed is removed. Volcano schedules on every node that its own `--node-selector` allows. On a
+    cluster that has other nodes than those of scenarios, the selector must be `schedspec.dev/world:true`.
     """
 
     def __init__(self, site: Site, images: Images | None = None) -> None:
@@ -168,25 +163,24 @@ class Volcano(InstallableAdapter):
 
     def version(self, site: Site) -> str:
         named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
-        return named or _version_of(self._programs(site)) or self._first.version
+        return named or _version_of(self.found_programs(site)) or self.first.version
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         if folder is None and not self.is_provided(settings, folder):
-            option = "--scheduler-binaries"
-            binaries.require(PROGRAMS, folder=None, progress=progress, option=option, version=self.wanted)
+            super().require_programs(settings, folder, progress)
 
     def scheduler(self, site: Site) -> Scheduler:
         if self.installed(site):
             self.scheduler_name = "volcano"
             return DeployedVolcano(site)
-        programs = {} if self.images else self._programs(site)
+        programs = {} if self.images else self.found_programs(site)
         if not self.in_pods:
             return VolcanoProcesses(site, programs)
         self.scheduler_name = "volcano"
         return DeployedVolcano(site, Images(self.version(site), self.images, programs))
 
     def alone(self, site: Site) -> VolcanoProcesses:
-        return VolcanoProcesses(site, self._programs(site), with_controllers=False)
+        return VolcanoProcesses(site, self.found_programs(site), with_controllers=False)
 
     def starts(self, site: Site) -> str:
         return "" if self.installed(site) else self.scheduler_name
@@ -201,9 +195,9 @@ class Volcano(InstallableAdapter):
         if site.scheduler_programs is not None:
             return site.scheduler_programs / CRDS
         try:
-            return definitions(self._first, DEFINITIONS)
+            return definitions(self.first, DEFINITIONS)
         except BinaryError as problem:
-            if self._first.module is not None:  # ours are those of the pinned version
+            if self.first.module is not None:  # ours are those of the pinned version
                 return super().definitions(site)
             raise AdapterError(
                 f"Volcano's definitions: {problem}; or put them into crds/ of a folder, beside the programs"
@@ -213,20 +207,12 @@ class Volcano(InstallableAdapter):
         if programs is not None:
             return programs / CRDS
         with contextlib.suppress(BinaryError):
-            return definitions(self._first, DEFINITIONS, downloads=False)
+            return definitions(self.first, DEFINITIONS, downloads=False)
         return None
 
-    @property
-    def _first(self) -> Program:
-        return program(PROGRAMS[0], version=self.wanted)
-
-    def _programs(self, site: Site) -> dict[str, Path]:
-        """Return the path of each program by name. Building them takes minutes, once. Raises BinaryError."""
+    def found_programs(self, site: Site) -> dict[str, Path]:
         folder = site.scheduler_programs
-        if folder is not None:
-            return {name: folder / name for name in PROGRAMS}
-        found = binaries.provide(PROGRAMS, folder=None, progress=site.progress, version=self.wanted)
-        return {name: binary.path for name, binary in found.items()}
+        return super().found_programs(site) if folder is None else {name: folder / name for name in PROGRAMS}
 
 
 def version_in(output: str) -> str:

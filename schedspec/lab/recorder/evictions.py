@@ -208,12 +208,7 @@ def begun_ledger(at: float, policy: str, live: Mapping[Ref, Object]) -> Ledger:
 
 
 def about(pod: str, evictions: Sequence[Eviction]) -> str:
-    """Return a paragraph about the last eviction of a pod; empty if it was not evicted.
-
-    Args:
-        pod: `NAMESPACE/NAME` of the pod, or of its job.
-        evictions: All evictions of a recording, the oldest first.
-    """
+    """Return a paragraph about the last eviction of a pod or job (`NAMESPACE/NAME`); empty if it was not evicted."""
     own = [one for one in evictions if pod in (one.pod, one.job)]
     if not own:
         return ""

@@ -63,10 +63,9 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Judge:
-    """Judges the versions that it reads. `found` receives each finding.
+    """Judges the versions that it reads. `found` receives each finding, once.
 
     Args:
-        found: Receives each finding, once.
         off: Names of monitors to skip, beside those whose rule does not hold for the scheduler.
         since: Findings about acts before this time are not reported.
     """

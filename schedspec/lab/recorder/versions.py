@@ -51,12 +51,7 @@ class Listener(Protocol):
 
 
 class VersionReader:
-    """Reads inputs, and passes versions to a listener.
-
-    Args:
-        adapter: The scheduler of the cluster; None: the one whose objects the recording has.
-        policy: The policy in force; None: that of the recording.
-    """
+    """Reads inputs, and passes versions to a listener. Scheduler and policy are by default those of the recording."""
 
     def __init__(self, listener: Listener, adapter: Adapter | None = None, policy: str | None = None) -> None:
         self._listener, self._named, self._named_policy = listener, adapter, policy

@@ -156,12 +156,13 @@ class Recorder:
             path = f"/apis/{followed.resource.group}/{version}"
             try:
                 answer = await self._client.http.request("GET", path)
-                kinds = msgspec.json.decode(answer.body, type=dict[str, Any]).get("resources", ())
+                found = msgspec.json.decode(answer.body, type=dict[str, Any])
+                plurals = [each["name"] for each in found.get("resources", ())]
             except NotFound:
                 continue
-            except (KubeError, msgspec.DecodeError):
+            except (KubeError, msgspec.DecodeError, KeyError, TypeError):
                 return ""
-            if any(each["name"] == followed.resource.plural for each in kinds):
+            if followed.resource.plural in plurals:
                 return version
         feed.is_sought = True
         return ""

@@ -65,10 +65,7 @@ class _Row(msgspec.Struct):
 
 
 def because_of(path: Path) -> str:
-    """Return the incident of a failed scenario: of the first sentence that failed, or of a monitor.
-
-    Args:
-        path: The folder of a scenario's record, or the record itself.
+    """Return the incident of a failed scenario (its record, or the folder): of its first failed sentence, or a monitor.
 
     Raises:
         HarnessError: there is no record, or it has neither a failed sentence about a wait or an eviction nor a finding.

@@ -88,9 +88,7 @@ def inputs_of(path: Path) -> Iterator[Input]:
 def state_before(path: Path, decides: Decides | None) -> State:
     """Return the state before the last cycle that `decides` accepts, or the state at the end if it accepts no cycle.
 
-    Args:
-        path: A dump, a list, a recording, or the record of a scenario that has one.
-        decides: Predicate on cycles; None for the state at the end.
+    `path`: a dump, a list, a recording, or the record of a scenario that has one.
 
     Raises:
         StateError: the file cannot be used.
@@ -125,11 +123,8 @@ def _before(segment: Path, decides: Decides) -> State | None:
 def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
     """Yield the times and numbers of the cycles in which a monitor finds a violation, in order, each once.
 
-    A violation that precedes every bind and eviction of the recording belongs to no cycle.
-
-    Args:
-        path: The folder of a recording, or one of its segments.
-        monitor: The name of the monitor; an unknown monitor finds nothing.
+    A violation that precedes every bind and eviction of the recording belongs to no cycle. An unknown
+    monitor finds nothing. `path`: the folder of a recording, or one of its segments.
     """
     if monitor not in MONITORS:
         return

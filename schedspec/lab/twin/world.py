@@ -55,9 +55,8 @@ _EVICTED, _RESERVED, _ADMITTED = "Evicted", "QuotaReserved", "Admitted"
 class Owners:
     """The owners of a twin's work. Feed it each version in order; not thread-safe.
 
-    Args:
-        grace: Seconds from the eviction of a Workload until its pods have ended.
-        deleted: Receives the uids of the pods that a policy deletes.
+    `grace`: seconds until the pods of an evicted Workload have ended. `deleted` receives the uids of pods that a policy
+    deletes.
     """
 
     def __init__(self, api: Api, etcd: Etcd, grace: float, deleted: set[str]) -> None:

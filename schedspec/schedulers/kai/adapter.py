@@ -36,7 +36,6 @@ from ... import distribution
 from ...api.capabilities import Capability
 from ...api.errors import PolicyRefusedError
 from ...api.kinds import GPU
-from ...clusters.programs import binaries
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
 from ..adapter import OF_OTHERS, Adapter, Objects, Site, UnsuitableClusterError, read_policy
@@ -207,20 +206,12 @@ class Kai(Adapter):
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("known.yaml")
 
-    def version(self, site: Site) -> str:
-        del site
-        return program(SCHEDULER, version=self.wanted).version
-
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
-        del settings
-        option = "--scheduler-binaries"
-        binaries.require(PROGRAMS, folder=folder, progress=progress, option=option, version=self.wanted)
-        definitions_of(folder, program(SCHEDULER, version=self.wanted), DEFINITIONS, "KAI")
+        super().require_programs(settings, folder, progress)
+        definitions_of(folder, self.first, DEFINITIONS, "KAI")
 
     def scheduler(self, site: Site) -> KaiProcesses:
-        folder = site.scheduler_programs
-        found = binaries.provide(PROGRAMS, folder=folder, progress=site.progress, version=self.wanted)
-        return KaiProcesses(site, {name: binary.path for name, binary in found.items()})
+        return KaiProcesses(site, self.found_programs(site))
 
     def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         del nodes, policy

@@ -23,7 +23,7 @@ from ...api.errors import PolicyRefusedError, SchedulerDiedError
 from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
-from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
+from ...clusters.programs.pinned import kubernetes_versions, minor_of
 from ...clusters.protocol import Settings
 from .. import programs_folder
 from ..adapter import OF_OTHERS, Objects, Scheduler, Site, UnsuitableClusterError, sha256
@@ -153,16 +153,16 @@ class Kueue(InstallableAdapter):
 
     def version(self, site: Site) -> str:
         named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
-        return named or program(PROGRAM, version=self.wanted).version
+        return named or super().version(site)
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         minor = before_boot.kubernetes_minor(settings)
-        option = "--scheduler-binaries"
         if not self.is_provided(settings, folder):
-            binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self.wanted)
+            super().require_programs(settings, folder, progress)
         if not self.is_installed:
             self.source(folder)
         if minor in kubernetes_versions():  # else `scheduler` raises the error
+            option = "--scheduler-binaries"
             binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
 
     def _watched_in(self, folder: Path) -> Mapping[str, str]:
@@ -217,7 +217,7 @@ class Kueue(InstallableAdapter):
 
     def source(self, folder: Path | None) -> Path:
         """Return the folder of Kueue's definitions: the user's, or the pinned version's. Raises AdapterError."""
-        return definitions_of(folder, program(PROGRAM, version=self.wanted), DEFINITIONS, "Kueue")
+        return definitions_of(folder, self.first, DEFINITIONS, "Kueue")
 
 
 def converted(definition: dict[str, Any]) -> dict[str, Any]:

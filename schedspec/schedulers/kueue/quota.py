@@ -114,7 +114,9 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
     weights = policy.shares == "weights"
     found = {queue.name: queue for queue in (_Queue(obj, weights=weights) for obj in queues)}
     found.setdefault(DEFAULT, _Queue({"metadata": {"name": DEFAULT}}, weights=weights))
-    total = _total(nodes)
+    total: Amounts = {}
+    for name, amount in _allocatable(nodes):
+        total[name] = total.get(name, Decimal(0)) + amount
     managed = {name for name in total if name == "cpu" or "/" in name}
     managed |= {name for queue in found.values() for name in queue.named}
     resources = sorted({*total, *managed, "cpu", "memory"})
@@ -247,13 +249,6 @@ def _rest(total: Amounts, queues: Sequence[_Queue]) -> Amounts:
     """Return the part of the total that is not in the nominal quotas of the queues; never negative."""
     taken = {name: sum((queue.nominal.get(name, Decimal(0)) for queue in queues), Decimal(0)) for name in total}
     return {name: max(amount - taken[name], Decimal(0)) for name, amount in total.items()}
-
-
-def _total(nodes: Sequence[Object]) -> Amounts:
-    sums: Amounts = {}
-    for name, amount in _allocatable(nodes):
-        sums[name] = sums.get(name, Decimal(0)) + amount
-    return sums
 
 
 def _allocatable(nodes: Sequence[Object]) -> Iterator[tuple[str, Decimal]]:

@@ -7,16 +7,13 @@ the annotations that it would write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ... import distribution
 from ...api.capabilities import Capability
-from ...clusters.programs import binaries
-from ...clusters.programs.pinned import program
-from ...clusters.protocol import Settings
-from ..adapter import OF_OTHERS, Adapter, AdapterError, Site
+from ..adapter import OF_OTHERS, Adapter, AdapterError, Objects, Site
 from . import queues as yunikorn_queues
 from .process import SCHEDULER, YuniKornProcess
 
@@ -60,19 +57,8 @@ class YuniKorn(Adapter):
         super().__init__(wanted, configuration)
         self._process: YuniKornProcess | None = None
 
-    def version(self, site: Site) -> str:
-        del site
-        return program(SCHEDULER, version=self.wanted).version
-
-    def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
-        del settings
-        option = "--scheduler-binaries"
-        binaries.require((SCHEDULER,), folder=folder, progress=progress, option=option, version=self.wanted)
-
     def scheduler(self, site: Site) -> YuniKornProcess:
-        folder = site.scheduler_programs
-        found = binaries.provide((SCHEDULER,), folder=folder, progress=site.progress, version=self.wanted)
-        self._process = YuniKornProcess(site, found[SCHEDULER].path)
+        self._process = YuniKornProcess(site, self.found_programs(site)[SCHEDULER])
         return self._process
 
     def alone(self, site: Site) -> YuniKornProcess:
@@ -82,7 +68,7 @@ class YuniKorn(Adapter):
             "  do next: name another scheduler, or leave --scheduler out"
         )
 
-    def configure(self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str) -> None:
+    def configure(self, queues: Objects, nodes: Objects, policy: str) -> None:
         if self._process is not None:
             self._process.configure(yunikorn_queues.of_scenario(queues, nodes, yunikorn_queues.read(policy)))
 

@@ -64,7 +64,8 @@ _WITHIN = frozenset({"podGroupName"})
 def redact(state: State, keep: Callable[[NameRow], None] = lambda _row: None) -> State:
     """Return a redacted copy of the state; `keep` receives each name and what replaces it."""
     plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
-    domains = _domains(plain)
+    resources = (node["status"].get(field) or {} for node in plain["Node"] for field in ("allocatable", "capacity"))
+    domains = {name.partition("/")[0] for amounts in resources for name in amounts if "/" in name}
     policy = None if state.policy is None else PolicyText(state.policy.text)
     rules = [] if policy is None else [*policy.rules()]
     of_kueue = [noted.object for noted in state.noted()]
@@ -143,12 +144,6 @@ def named_members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
             continue
         for name in found:
             yield {**member, "selector": {"exactMatch": {"name": name}}}
-
-
-def _domains(plain: dict[str, list[Any]]) -> set[str]:
-    """Return the domains of the resources of all nodes."""
-    amounts = [node["status"].get(field) or {} for node in plain["Node"] for field in ("allocatable", "capacity")]
-    return {name.partition("/")[0] for mapping in amounts for name in mapping if "/" in name}
 
 
 def _ephemeral_claims(plain: dict[str, list[Any]]) -> dict[tuple[str, str], tuple[str, str]]:
