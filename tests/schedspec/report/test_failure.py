@@ -351,7 +351,9 @@ from schedspec.scenario.run import SCENARIO_RUN
 def used(request):
     """It is there."""
     from schedspec.observe.history import History
-    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="", policy_name="")
+    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(
+        history=History("ns"), policy="", policies=(), policy_name=""
+    )
 
 def pytest_schedspec_judge(running):
     return ["monitor nodes: n1 is overcommitted"]
@@ -377,7 +379,9 @@ from schedspec.scenario.run import SCENARIO_RUN
 def used(request):
     \"\"\"It is there.\"\"\"
     from schedspec.observe.history import History
-    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="", policy_name="")
+    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(
+        history=History("ns"), policy="", policies=(), policy_name=""
+    )
 
 def pytest_schedspec_judge(running):
     return {found}
