@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,13 @@ class Memo:
     """Results by key. Each caller uses keys of its own, and one type of result for each key."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Any] = {}
+        self._known: dict[Hashable, object] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the kept result, or else the result of `make`, which is kept from then on."""
         if key not in self._known:
             self._known[key] = make()
-        found: T = self._known[key]
-        return found
+        return cast("T", self._known[key])
 
     def clear(self) -> None:
         """Drop all results, because their input has changed."""
