@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
@@ -145,6 +145,47 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
         return cls(found.monitor, found.time, found.cycle, found.job, found.text, found.reason)
 
 
+class _Spread(TypedDict):
+    jobs: int
+    mean: NotRequired[float]
+    p50: NotRequired[float]
+    p95: NotRequired[float]
+    p99: NotRequired[float]
+    max: NotRequired[float]
+
+
+class _OfQueue(TypedDict):
+    used_card_hours: float
+    lost_card_hours: float
+    evicted_cards: float
+    below_deserved_seconds: float
+    below_deserved_longest_seconds: float
+    below_guarantee_seconds: float
+    distance_from_deserved: float | None
+
+
+class _Metrics(TypedDict):
+    """What readers of a result rely on."""
+
+    jobs: int
+    outcomes: dict[str, int]
+    wait_seconds: _Spread
+    wait_seconds_by_queue: dict[str, _Spread]
+    wait_seconds_by_size: dict[str, _Spread]
+    completion_seconds: _Spread
+    makespan_seconds: float
+    utilisation: float | None
+    used_card_hours: float
+    lost_card_hours: float
+    evicted_pods: int
+    evicted_jobs: int
+    evictions_per_job: float
+    evicted_to_requested: float | None
+    distance_from_deserved: float | None
+    jain: float | None
+    queues: dict[str, _OfQueue]
+
+
 class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
     """The end of a run, with its metrics (docs/simulation.md)."""
 
@@ -152,6 +193,9 @@ class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
     interrupted: bool
     cycles: int
     metrics: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        msgspec.convert(self.metrics, _Metrics)  # somebody may have edited the file
 
 
 Record = Run | Sample | JobRecord | Finding | End
