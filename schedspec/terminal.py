@@ -10,9 +10,9 @@ import unicodedata
 from pathlib import Path
 from typing import TextIO
 
-from .scheduler.model.printable import one_line, printable
+from .scheduler.model.printable import drawable, one_line, printable
 
-__all__ = ["Lines", "cut", "on_stderr", "one_line", "printable", "short_path", "top_of"]
+__all__ = ["Lines", "cut", "drawable", "on_stderr", "one_line", "printable", "short_path", "top_of"]
 
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
 """The part of a progress line that changes with time alone."""
@@ -68,7 +68,7 @@ class Lines:
 
 def on_stderr() -> Lines:
     """Return the progress lines of a command, on standard error; output for programs goes to standard output."""
-    return Lines(sys.stderr, live=sys.stderr.isatty())
+    return Lines(drawable(sys.stderr), live=sys.stderr.isatty())
 
 
 def short_path(path: str | Path) -> str:

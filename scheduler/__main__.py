@@ -113,7 +113,10 @@ def _printable(call: Callable[[SimpleNamespace], int]) -> Callable[[SimpleNamesp
     """Let a command print texts of tenants without control characters."""
 
     def printing(given: SimpleNamespace) -> int:
-        with contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))):
+        with (
+            contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))),
+            contextlib.redirect_stderr(cast("TextIO", PrintableStream(sys.stderr))),
+        ):
             return call(given)
 
     return printing

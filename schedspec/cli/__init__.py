@@ -6,12 +6,14 @@ A command's module is imported when the command is used, so that `schedspec sche
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
 from .. import distribution
+from ..scheduler.model.printable import PrintableStream
 from .answers import NearestCommand
 
 _PURPOSES = {
@@ -172,7 +174,8 @@ def _main(arguments: list[str] | None) -> None:
             arguments, prog_name=distribution.prompt(), standalone_mode=False, complete_var="_SCHEDSPEC_COMPLETE"
         )
     except click.ClickException as problem:
-        problem.show()
+        with redirect_stderr(PrintableStream(sys.stderr)):
+            problem.show()
         sys.exit(problem.exit_code)
     except click.Abort:
         click.echo("interrupted", err=True)

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ import msgspec
 from ..api.errors import HarnessError
 from ..clusters.protocol import ClusterError
 from ..scheduler.model.errors import BadInputError
-from ..scheduler.model.printable import PrintableStream
+from ..scheduler.model.printable import PrintableStream, printable
 from ..virtual.state import StateError
 from ..virtual.state.over_time import span_of, time_in
 
@@ -176,10 +176,10 @@ def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
         try:
             return function(*arguments, **options)
         except (ClusterError, HarnessError) as problem:
-            click.echo(str(problem), err=True)
+            click.echo(printable(str(problem)), err=True)
             return 1
         except OSError as problem:
-            click.echo(_of_file(problem), err=True)
+            click.echo(printable(_of_file(problem)), err=True)
             return 1
         except KeyboardInterrupt:
             click.echo("interrupted; everything that this command started is stopped", err=True)
@@ -196,17 +196,17 @@ def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
-        printed = PrintableStream(sys.stdout)
+        printed, told = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
         try:
-            with redirect_stdout(printed):
+            with redirect_stdout(printed), redirect_stderr(told):
                 return function(*arguments, **options)
         except (HarnessError, ValueError) as problem:
             if not isinstance(problem, HarnessError | BadInputError):
                 raise
-            click.echo(str(problem), err=True)
+            click.echo(printable(str(problem)), err=True)
             return 2
         except OSError as problem:
-            click.echo(_of_file(problem), err=True)
+            click.echo(printable(_of_file(problem)), err=True)
             return 2
 
     return run

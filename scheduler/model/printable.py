@@ -8,6 +8,7 @@ its code.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 import click
@@ -48,5 +49,15 @@ class PrintableStream:
         self._stream.write(printable(text))
         return len(text)
 
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts without their control characters."""
+        for line in lines:
+            self.write(line)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def drawable(stream: Any) -> Any:
+    """Return the stream on which this program itself draws, such as a progress line: it controls the terminal."""
+    return stream._stream if isinstance(stream, PrintableStream) else stream

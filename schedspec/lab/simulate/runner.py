@@ -17,6 +17,7 @@ import msgspec
 
 from ...scheduler.inputs import Input
 from ...scheduler.model.cluster import Cluster
+from ...scheduler.model.printable import drawable
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.model import Policy
 from ...virtual import Arrival, Settings, Simulation, SimulationError
@@ -181,7 +182,8 @@ def _progress(books: Bookkeeping, jobs: int | None) -> Iterator[Callable[[float]
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    began = drawn = time.monotonic()
+    line, began = drawable(sys.stderr), time.monotonic()
+    drawn = began
 
     def show(now: float) -> None:
         nonlocal drawn
@@ -189,10 +191,10 @@ def _progress(books: Bookkeeping, jobs: int | None) -> Iterator[Callable[[float]
         if clock - drawn < _REDRAW:
             return
         drawn = clock
-        sys.stderr.write(f"\r{progress_line(now, books.over, jobs, clock - began)}\x1b[K")
-        sys.stderr.flush()
+        line.write(f"\r{progress_line(now, books.over, jobs, clock - began)}\x1b[K")
+        line.flush()
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[K")
+        line.write("\r\x1b[K")
