@@ -21,6 +21,7 @@ from schedspec.scheduler.model.documents import MAX_DEPTH, DocumentError, compos
 from schedspec.scheduler.model.errors import BadInputError, PlacedError
 from schedspec.scheduler.policy.loader import PolicyError, load_policy
 from schedspec.virtual.state import StateError, read_state
+from tests.support.damage import BOMB, damaged_text
 
 ROOT = Path(__file__).parents[3]
 REAL = [
@@ -29,9 +30,6 @@ REAL = [
     *sorted((ROOT / "features" / "manifests").glob("*.conf")),
     *sorted((ROOT / "deploy").glob("*.yaml")),
 ]
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
-)
 
 
 @pytest.mark.parametrize("key", ["a", "'a'", '"a"'])
@@ -119,15 +117,7 @@ REFUSALS = (BadInputError, ChangeError, InputError, PlacedError, PolicyError, St
 def test_mutated_and_truncated_files_never_end_in_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, reader: str, data: st.DataObject
 ) -> None:
-    text = data.draw(st.sampled_from(REAL)).read_text("utf-8")
-    for _ in range(data.draw(st.integers(0, 3))):
-        at = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.integers(at, min(at + 40, len(text))))
-        insert = st.text(max_size=5) | st.sampled_from(
-            ["[" * 500, "{", "&a ", "*a", "1e308", "-", "!!set ", "? ", "<<: *a\n", BOMB]
-        )
-        text = text[:at] + data.draw(insert) + text[end:]
-    text = text[: data.draw(st.integers(0, len(text)))]
+    text = damaged_text(data, data.draw(st.sampled_from(REAL)).read_text("utf-8"))
     with contextlib.suppress(*REFUSALS):
         READERS[reader](text, tmp_path_factory.getbasetemp())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "more than 1 GB"

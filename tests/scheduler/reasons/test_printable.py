@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.model.printable import PrintableStream, one_line, printable
+from schedspec.scheduler.model.printable import PrintableStream, drawable, one_line, printable
 from schedspec.scheduler.reasons import QueueBroken, Refusal, Unsupported, render_refusal
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\n::error::x\r\u202egnp.exe"
@@ -41,5 +41,13 @@ def test_a_condition_with_a_tenants_text_is_one_line(why: QueueBroken | Unsuppor
 def test_a_stream_for_people_shows_codes() -> None:
     stream = io.StringIO()
     PrintableStream(stream).write(HOSTILE)
+    PrintableStream(stream).writelines([HOSTILE])
     assert "\x1b" not in stream.getvalue()
-    assert "\\x1b[2J" in stream.getvalue()
+    assert stream.getvalue().count("\\x1b[2J") == 2
+
+
+def test_what_the_program_itself_draws_controls_the_terminal() -> None:
+    stream = io.StringIO()
+    for one in (stream, PrintableStream(stream)):
+        drawable(one).write("\r\x1b[K")
+    assert stream.getvalue() == 2 * "\r\x1b[K"
