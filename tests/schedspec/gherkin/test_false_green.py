@@ -32,7 +32,26 @@ def queues(*rows: str) -> str:
     return table("Given these queues:", *rows)
 
 
+JOBS_OF_THREE = table("When these {} are submitted:", "job | replicas | cpu", "train | 3 | 1")
 WRONG = {
+    "a pod of a job by another name": (
+        JOBS_OF_THREE.format("jobs") + '    Then pod "train-0" stays pending\n',
+        (
+            "6: no earlier sentence creates a pod 'train-0' (is 'train-task-0' meant?); "
+            "there are: train-task-0, train-task-1, train-task-2"
+        ),
+    ),
+    "a pod beyond the replicas of a gang": (
+        JOBS_OF_THREE.format("gangs").replace("job |", "gang |") + '    Then pod "train-task-9" stays pending\n',
+        (
+            "6: no earlier sentence creates a pod 'train-task-9' (is 'train-task-2' meant?); "
+            "there are: train-task-0, train-task-1, train-task-2"
+        ),
+    ),
+    "a pod of a Kubernetes Job, which has no name that is known": (
+        JOBS_OF_THREE.format("Kubernetes jobs") + '    Then pod "train-0" stays pending\n',
+        "6: no earlier sentence creates a pod 'train-0' (is 'train-?????' meant?); there are: train-?????",
+    ),
     "an unknown queue of work": (
         NODE + QUEUE + work("reserch", "NVIDIA-A100"),
         "11: no sentence creates a queue 'reserch' (is 'research' meant?); there are: root, default, research",
