@@ -50,6 +50,8 @@ POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes 
 JOBS_OF, KUEUE_QUEUES_OF = "jobs of a file", "Kueue's queues of a file"
 """Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
 FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF, KUEUE_QUEUES_OF)
+SUBMISSION = "submission that may be refused"
+"""A queue or a policy of which a scenario may state that it is refused."""
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 

@@ -34,6 +34,10 @@ def queues(*rows: str) -> str:
 
 JOBS_OF_THREE = table("When these {} are submitted:", "job | replicas | cpu", "train | 3 | 1")
 WRONG = {
+    "a refusal of work, which no sentence can state": (
+        JOB_THEN.format('it is refused because of "cpu"'),
+        "6: this sentence says nothing: no earlier sentence creates a submission that may be refused",
+    ),
     "a pod of a job by another name": (
         JOBS_OF_THREE.format("jobs") + '    Then pod "train-0" stays pending\n',
         (
@@ -599,7 +603,7 @@ RIGHT = {
     + queues("queue | guarantee", "a | cpu 8", "b | cpu 8")
     + NODE.replace("Given these nodes:", "When these nodes join:").replace("n1", "n2"),
     "a guarantee that the scenario expects to be refused": NODE
-    + queues("queue | guarantee", "a | cpu 9")
+    + table("When this queue is submitted:", "queue | guarantee", "a | cpu 9")
     + '    Then it is refused because of "guarantee"\n',
     "a level of the network that a node names": table(
         "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"
