@@ -199,6 +199,14 @@ WRONG = {
         table("When these jobs are submitted:", "job | cpu | on PodPending", "j | 1 | AbortJob after 5"),
         "5: on PodPending 'AbortJob after 5': write a duration, for instance: 500ms, 2s or 1m30s",
     ),
+    "an unknown number of pods that complete": (
+        JOB_THEN.replace("Then {}", 'When between 1 and 2 pods of "j" complete'),
+        "6: this sentence says nothing: an act needs one number: write 2, or half of the",
+    ),
+    "pods of work that does not exist complete": (
+        JOB_THEN.replace("Then {}", 'When exactly 1 pod of "jj" completes'),
+        "6: no earlier sentence creates a workload 'jj' (is 'j' meant?); there are: j",
+    ),
     "an act on an unknown number of pods": (
         JOB_THEN.replace("Then {}", 'When at most 1 pods of "j" fail with exit code 3'),
         "6: this sentence says nothing: an act needs one number: write 2, or half of the",
