@@ -95,12 +95,25 @@ def _not_one(many: str) -> str:
 @vacuous(lambda values, _: _not_one(values.get("many", "")) or ("" if 0 < values["code"] < 256 else _NO_EXIT))
 def _(world: World, expect: Expect, name: str, code: int, many: str = "exactly 1") -> None:
     """Running pods of the workload fail with this exit code: one, or so many; the first by name."""
-    expect.eventually(pods.can_fail(name, many), within=timeouts.RUNS)
+    _end(world, expect, name, many, code)
+
+
+@when('{many:Many} pod of "{name}" completes', Many=MANY)
+@when('{many:Many} pods of "{name}" complete', Many=MANY)
+@refers(name=WORKLOAD)
+@vacuous(lambda values, _: _not_one(values["many"]))
+def _(world: World, expect: Expect, name: str, many: str) -> None:
+    """So many running pods of the workload exit with code 0; the first by name."""
+    _end(world, expect, name, many, 0)
+
+
+def _end(world: World, expect: Expect, name: str, many: str, code: int) -> None:
+    expect.eventually(pods.can_end(name, many), within=timeouts.RUNS)
     running = [pod for pod in views.pods_of(world.history.now(), name) if views.runs(pod)]
-    failing = running[: quantities.bounds(many, len(running))[0]]
-    for pod in failing:
+    ending = running[: quantities.bounds(many, len(running))[0]]
+    for pod in ending:
         world.finish(str(pod["metadata"]["name"]), exit_code=code)
-    expect.eventually(pods.have_ended(failing), within=timeouts.COMPLETES)
+    expect.eventually(pods.have_ended(ending), within=timeouts.COMPLETES)
 
 
 @then('job "{name}" has {counter:Counter} {number:d}', needs=(Capability.JOB_POLICIES,), Counter=COUNTER)

@@ -10,7 +10,7 @@ import pytest
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
-from schedspec.api.kinds import GPU, LEVELS
+from schedspec.api.kinds import GPU, LEVELS, Kind
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
@@ -18,6 +18,7 @@ from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table
 from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
+from schedspec.scenario import own_work
 from schedspec.scenario.world import World
 from schedspec.steps import job_policies
 from schedspec.steps.columns import OF_NETWORK, SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
@@ -244,12 +245,19 @@ def work_made(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[
     for row in rows:
         name = str(row.get("name", "*"))
         made.append((WORKLOAD, name))
-        if kind == "jobs":
-            task, replicas = row.get("task", "task"), row.get("replicas", 1)
-            made += [(POD, f"{name}-{task}-{number}") for number in range(cast("int", replicas))]
-        else:
-            made.append((POD, name if kind == "pods" else f"{name}-*"))
+        made += [(POD, pod) for pod in _names_of_pods(str(kind), name, row)]
     return made
+
+
+def _names_of_pods(kind: str, name: str, row: tables.Row) -> list[str]:
+    """Return the names of a workload's pods: patterns where the API server makes up the last letters."""
+    if kind in ("jobs", "gangs"):
+        return own_work.numbered(f"{name}-{row.get('task', 'task')}", cast("int", row.get("replicas", 1)))
+    if kind == "PyTorchJobs":
+        return [f"{name}-master-0", *own_work.numbered(f"{name}-worker", cast("int", row.get("workers", 0)))]
+    if kind == "pods":
+        return [name]
+    return own_work.generated(name, Kind.DEPLOYMENT if kind == "services" else Kind.JOB)
 
 
 class Submit:

@@ -12,8 +12,19 @@ from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
-from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
+from schedspec.gherkin.step_decorators import (
+    expects_refusal,
+    given,
+    judges,
+    makes,
+    refers,
+    removes,
+    table,
+    then,
+    vacuous,
+    when,
+)
+from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF, SUBMISSION
 from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
@@ -150,6 +161,7 @@ def _(world: World) -> None:
 
 @when('the policy "{name}" is given', needs=(Capability.POLICY, Capability.POLICY_REFUSAL))
 @refers(name=POLICY_FILE)
+@makes(lambda values, _: [(SUBMISSION, values["name"])])
 def _(world: World, refusals: Refusals, name: str) -> None:
     """The scheduler gets a policy that it may refuse."""
     try:
@@ -172,7 +184,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
 
 @when("this queue is submitted:", needs=lambda table: {*of_queues(table), Capability.VALIDATION})
 @table(QUEUE_CLAIMS)
-@makes(queues_made)
+@makes(lambda values, rows: [(SUBMISSION, "*"), *queues_made(values, rows)])
 def _(world: World, cards: Cards, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as in `these queues:`."""
     rows = with_quota_of(cards.model, QUEUE_CLAIMS.rows(datatable), _nodes(world))
@@ -186,6 +198,7 @@ def _(world: World, cards: Cards, refusals: Refusals, datatable: tables.Table) -
 @then('the policy is refused because of "{text}"')
 @vacuous(lambda values, _: "" if values["text"].strip() else "every refusal has the empty text; name a word of it")
 @expects_refusal()
+@judges(SUBMISSION)
 def _(refusals: Refusals, text: str) -> None:
     """The last submission was refused, and the message of the refusal contains this text."""
     message = refusals.texts.pop() if refusals.texts else ""

@@ -176,6 +176,7 @@ _WHEN = {
     '"{name}" 被{done:Suspended}': '"{name}" is {done:Done}',
     'Pod "{name}" 运行完成': 'pod "{name}" completes',
     'Pod "{name}" 以退出码 {code:d} 失败': 'pod "{name}" fails with exit code {code:d}',
+    '"{name}" {many:Many} Pod 运行完成': '{many:Many} pods of "{name}" complete',
     '"{name}" {many:Many} Pod 以退出码 {code:d} 失败': '{many:Many} pods of "{name}" fail with exit code {code:d}',
     '作业 "{name}" 被{done:JobDone}': 'job "{name}" is {done:Done}',
     '队列 "{name}" 被{done:QueueDone}': 'queue "{name}" is {done:Done}',

@@ -32,6 +32,18 @@ Feature: Work grows and shrinks while it runs
 
   Rule: Fewer pods make room
 
+    Scenario: A pod that completes leaves its room to the next job
+      Given these Kubernetes jobs run:
+        | job   | queue | replicas | cpu |
+        | sweep | team  | 3        | 2   |
+      And these jobs wait:
+        | job  | queue | cpu |
+        | next | team  | 2   |
+      When exactly 1 pod of "sweep" completes
+      Then "next" runs
+      And exactly 2 pods of "sweep" run
+      And nothing is evicted
+
     Scenario: A job that shrinks loses its last pods
       Given these jobs run:
         | job   | queue | replicas | min available | cpu |

@@ -45,6 +45,7 @@ class Capability(StrEnum):
     SHARED_CARDS = "shared-cards"
     NODE_ORDER = "node-order"
     CLASS_SETTINGS = "class-settings"
+    PAST_USE = "past-use"
     KUEUE_QUEUES = "kueue-queues"
 
 
@@ -80,6 +81,7 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.SHARED_CARDS: "pods that share cards: parts of cards by memory, and virtual GPUs",
     Capability.NODE_ORDER: "policies that choose among nodes: binpack, nodegroup, and nodeorder with weights",
     Capability.CLASS_SETTINGS: "priority classes that evict nothing, a default class, and the deletion of a class",
+    Capability.PAST_USE: "policies that serve first the queue that used least in the past",
     Capability.KUEUE_QUEUES: "ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, as its users have them",
 }
 """Description of each capability for users."""

@@ -210,8 +210,8 @@ def can_finish(workload: str) -> Check:
     return check
 
 
-def can_fail(workload: str, many: str) -> Check:
-    """So many pods of the workload run, and can fail."""
+def can_end(workload: str, many: str) -> Check:
+    """So many pods of the workload run, and can end."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
@@ -220,7 +220,7 @@ def can_fail(workload: str, many: str) -> Check:
             least = quantities.bounds(many, running)[0]
         except ValueError:
             least = running + 1
-        expected = f"{many} pods of {workload} run, and can fail"
+        expected = f"{many} pods of {workload} run, and can end"
         return Outcome(running >= max(least, 1), expected, tally(pods), about(view, workload))
 
     return check

@@ -68,7 +68,7 @@ def check_command(
     features = [path for path, kind in kinds.items() if kind == FEATURES]
     policies = [path for path, kind in kinds.items() if kind == POLICY]
     queues = [path for path, kind in kinds.items() if kind == QUEUES]
-    found, checked = _features(features, options) if features else ([], 0)
+    found, checked = _features(features, options) if features else ([], collected.Collected())
     adapters = {path: _adapter(path, scheduler) for path in (*policies, *queues)}
     found += [problem for path in policies for problem in _policy(path, adapters[path])]
     found += _queues({path: adapters[path].judging_definitions(programs) for path in queues}, policies)
@@ -83,7 +83,12 @@ def check_command(
         for path in queues:
             against, judges = ", ".join(map(str, policies)) or "the default policy", adapters[path].judges(programs)
             click.echo(f"checked {path} as queues against {against}, by {judges}")
-        judged = [count(checked, "scenario", "scenarios"), count(len(policies), "policy", "policies")]
+        for why, number in sorted(checked.skipped.items()):
+            click.echo(f"{count(number, 'scenario is', 'scenarios are')} skipped: {why}")
+        refused = len(checked.failures)
+        judged = [count(checked.scenarios, "scenario", "scenarios")] if checked.scenarios or not refused else []
+        judged += [count(refused, "feature with errors", "features with errors")] if refused else []
+        judged += [count(len(policies), "policy", "policies")]
         judged += [count(len(queues), "file of queues", "files of queues")] if queues else []
         click.echo(f"{', '.join(judged)}: {count(len(errors), 'error', 'errors')}")
     return 1 if errors else 0
@@ -131,12 +136,12 @@ def _of_the_repository() -> list[Path]:
     return [*homes, *(path for home in homes for path in _own_policies(home))]
 
 
-def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[str, object]], int]:
-    """Return the problems that pytest's collection reports, and the number of scenarios."""
+def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[str, object]], collected.Collected]:
+    """Return the problems that pytest's collection reports, and what it collected."""
     found, printed = collected.collect(paths, *options)
     if found is None:
-        return [{"kind": "error", "file": "", "line": 0, "text": collected.error_in(printed)}], 0
-    return [problem for failure in found.failures for problem in collected.problems(failure)], found.scenarios
+        return [{"kind": "error", "file": "", "line": 0, "text": collected.error_in(printed)}], collected.Collected()
+    return [problem for failure in found.failures for problem in collected.problems(failure)], found
 
 
 def _own_policies(home: Path) -> list[Path]:

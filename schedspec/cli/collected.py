@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pytest
 from .. import distribution
 from ..gherkin import catalogue
 from ..gherkin.collection import UNSAVED
+from ..plugin.gating import LACKS
 from . import testing
 
 VARIABLE = "SCHEDSPEC_COLLECTED"
@@ -32,6 +34,8 @@ class Collected(msgspec.Struct):
     """Result of a collection."""
 
     scenarios: int = 0
+    skipped: dict[str, int] = {}
+    """What the scheduler lacks → the number of scenarios that are skipped for it."""
     failures: list[str] = []
     sentences: list[catalogue.CatalogueEntry] = []
     """The project's own sentences."""
@@ -52,6 +56,7 @@ def collect(
         if found is None:
             return None, printed
         joined.scenarios += found.scenarios
+        joined.skipped = dict(Counter(joined.skipped) + Counter(found.skipped))
         joined.failures += found.failures
         joined.sentences += [entry for entry in found.sentences if entry not in joined.sentences]
     return joined, printed
@@ -113,6 +118,8 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Store the number of scenarios and the project's own sentences."""
     _found.scenarios = sum(item.path.suffix == ".feature" for item in session.items)
+    marks = (mark.kwargs.get("reason", "") for item in session.items for mark in item.iter_markers("skip"))
+    _found.skipped = dict(Counter(reason for reason in marks if LACKS in reason))
     _found.sentences = catalogue.own_sentences()
 
 

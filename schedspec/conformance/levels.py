@@ -38,6 +38,8 @@ ISSUES: Final[dict[str, Issue]] = {
 
 
 _BY_PLUGIN = {"capacity": Capability.AMOUNTS, "capacity-card": Capability.CARDS}
+_BY_NAME = {"share-of-use": Capability.PAST_USE}
+"""Policies that mean more than our file of this name says."""
 
 
 def needs_of_policy(name: str) -> set[Capability]:
@@ -47,6 +49,7 @@ def needs_of_policy(name: str) -> set[Capability]:
     found = {Capability.POLICY, *([_BY_PLUGIN[rules.queue_plugin]] if rules.queue_plugin in _BY_PLUGIN else [])}
     found |= {Capability.ACTIONS} if file.is_file() and _changes_order(rules) else set()
     found |= {Capability.NODE_ORDER} if rules.has("binpack") or rules.has("nodegroup") else set()
+    found |= {_BY_NAME[name]} if name in _BY_NAME else set()
     return found | {Capability.HIERARCHY} if rules.is_tree else found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import bdd, step_decorators, tables
@@ -67,7 +67,10 @@ def _references(
             if unknown := known.problem(kinds, name):
                 yield sentence.line, unknown
             elif kinds in FILES:
-                yield from ((sentence.line, text) for text in known.add_file(sentence.line, kinds, name))
+                yield from (
+                    (sentence.line, text)
+                    for text in known.add_file(sentence.line, kinds, name, changed=bool(sentence.table))
+                )
             if placeholder == step_decorators.removed_by(step.function):
                 known.remove(kinds, name)
 
@@ -131,8 +134,8 @@ def _table(
     for number, column, name in shape.filled(table, shape.refers):
         if problem := known.problem(shape.refers[column], name):
             yield lines[number], problem
-    for number, column, _ in shape.filled(table, shape.settings):
-        known.need_setting(lines[number], column, shape.columns[column][0])
+    for number, column, parameter in _settings(shape, table, rows):
+        known.need_setting(lines[number], column, parameter)
     for number, _, parent in shape.filled(table, {shape.parent}):
         known.link(lines[number], str(rows[number - 1].get("name", "")), parent)
     known.provide(map(shape.provides, rows))
@@ -140,3 +143,13 @@ def _table(
         {str(row.get("name", "")): (line, shape.reserves(row)) for line, row in zip(lines[1:], rows, strict=True)}
     )
     return rows, bool(rows) and not flaws
+
+
+def _settings(shape: tables.Shape, table: tables.Table, rows: Sequence[tables.Row]) -> Iterator[tuple[int, str, str]]:
+    """Yield row, column and parameter of each setting that a policy has to read; pods among amounts are one more."""
+    for number, column, _ in shape.filled(table, shape.settings):
+        parameter = shape.columns[column][0]
+        yield number, column, parameter
+        amounts = rows[number - 1].get(parameter)
+        if isinstance(amounts, Mapping) and "pods" in amounts:
+            yield number, f"pods of {column}", f"pods_of_{parameter}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..api.capabilities import TAG
 from . import bdd, documents, lost_lines, step_decorators
 from .sentence_check import check_sentence
 from .things import KnownThings, RunFacts
@@ -217,7 +218,8 @@ def check_steps(
     """Yield the problems that are found with step definitions: sentences, their tables and names, and lost lines."""
     reported: set[tuple[int, str]] = set()
     for scenario in documents.sentences_in(document):
-        known = KnownThings(facts)
+        is_skipped = bool(facts.lacking.intersection(_needs(scenario, index)))
+        known = KnownThings(facts.of_another_scheduler() if is_skipped else facts)
         last = max((n for n, one in enumerate(scenario.sentences) if _states_outcome(one, index)), default=-1)
         for sentence in scenario.sentences[last + 1 :]:
             if sentence.type == "then":
@@ -236,6 +238,14 @@ def check_steps(
                 yield Problem(line, text)
     for line, text in lost_lines.find(document, lines, index.is_sentence):
         yield Problem(line, text)
+
+
+def _needs(scenario: documents.ScenarioSentences, index: StepIndex) -> Iterator[str]:
+    """Yield the capabilities that the scenario needs, by its own tags and its sentences."""
+    yield from (tag.name.removeprefix(f"@{TAG}") for tag in scenario.scenario.tags)
+    for sentence in scenario.sentences:
+        for step in index.find(sentence):
+            yield from step_decorators.needs_of(step.function, sentence)
 
 
 def _states_outcome(sentence: documents.Sentence, index: StepIndex) -> bool:

@@ -6,13 +6,15 @@ is accepted.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..api.capabilities import Capability
 from ..api.kinds import BUILT_IN_QUEUES
 from .tables import Amounts, Row, nearest
 
@@ -48,6 +50,8 @@ POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes 
 JOBS_OF, KUEUE_QUEUES_OF = "jobs of a file", "Kueue's queues of a file"
 """Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
 FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF, KUEUE_QUEUES_OF)
+SUBMISSION = "submission that may be refused"
+"""A queue or a policy of which a scenario may state that it is refused."""
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 
@@ -91,9 +95,20 @@ class RunFacts:
     """The folder of the feature file."""
     own_templates: bool = False
     """A project's own templates may create more objects than rows name: `train-0` counts as created with `train`."""
+    lacking: frozenset[Capability] = frozenset()
+    """What the scheduler under test lacks: a scenario that needs it is skipped, and its policy judges nothing."""
     preexisting: frozenset[str] = frozenset()
     """Kinds of things that may exist on the cluster without a sentence that creates them."""
     checks_names: bool = True
+
+    def of_another_scheduler(self) -> RunFacts:
+        """Return the facts for a scenario that the scheduler under test lacks: without that scheduler's judgements."""
+        return replace(
+            self,
+            policy=lambda name, _: self.policy(name, False),
+            reason=lambda text, names: "",  # noqa: ARG005 - another scheduler publishes it
+            unread=lambda policies, folder: {},  # noqa: ARG005 - another scheduler reads it
+        )
 
 
 @dataclass
@@ -165,11 +180,16 @@ class KnownThings:
             for kind in kinds:
                 self._things.pop(kind, None)
 
-    def add_file(self, line: int, kind: str, name: str) -> list[str]:
-        """Add what a file creates, and require what it needs. Return the problem of each thing that exists already."""
+    def add_file(self, line: int, kind: str, name: str, *, changed: bool) -> list[str]:
+        """Add what a file creates, and require what it needs. Return the problem of each thing that exists already.
+
+        Where a table may have `changed` how many pods there are, every number of a pod is accepted.
+        """
         contents = self.facts.contents(kind, name, self.facts.folder)
         repeated = list(self.repeated(contents.made))
-        self.add(contents.made)
+        self.add(
+            (kind, re.sub(r"-\d+$", "-[0-9]*", it) if changed and kind == POD else it) for kind, it in contents.made
+        )
         for needed, thing, owner in contents.needed:
             self.need(line, [(needed, thing)], owner)
         return repeated

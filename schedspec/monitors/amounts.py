@@ -36,7 +36,10 @@ def of_world(nodes: Iterable[Object]) -> Amounts:
 
 
 def of_pod(pod: Object) -> Amounts:
-    """Return what a pod occupies: its containers or a larger init container, side-cars, overhead, and one pod."""
+    """Return what a pod occupies: what it requests as a whole, else its containers or a larger init container.
+
+    Side-cars, the overhead and one pod are added.
+    """
     spec = pod.get("spec", {})
     running, side_cars, starting = total(map(_request, spec.get("containers", ()))), Amounts(), Amounts()
     for container in spec.get("initContainers", ()):
@@ -46,6 +49,7 @@ def of_pod(pod: Object) -> Amounts:
         starting = {n: max(starting.get(n, NONE), needed.get(n, NONE)) for n in {**starting, **needed}}
     running = total((running, side_cars))
     most = {n: max(running.get(n, NONE), starting.get(n, NONE)) for n in {**running, **starting}}
+    most |= parse((spec.get("resources") or {}).get("requests"))  # those of the pod replace the containers' sum
     return total((most, parse(spec.get("overhead")), {"pods": Decimal(1)}))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import distribution
 from ..api.capabilities import Capability
-from ..api.errors import TemplateError
+from ..api.errors import PolicyRefusedError, TemplateError
 from ..api.kinds import Kind
 from ..gherkin.tables import nearest
 from ..gherkin.things import (
@@ -99,6 +99,8 @@ def of_run(options: Options, root: Path) -> RunFacts:
             known = sorted({path.stem for folder in templates.policies for path in folder.glob("*.yaml")})
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         errors = _errors(lint.lint(text, f"{name}.yaml")) if lints and files.judged else ""
+        if lints and not files.judged:
+            errors = _refusal(options.adapter, text, f"{name}.yaml")
         return f"the scheduler rejects the policy {name!r}:{errors}" if errors else ""
 
     def unread(policies: Sequence[tuple[str, str]], folder: Path) -> Mapping[str, str]:
@@ -122,7 +124,14 @@ def of_run(options: Options, root: Path) -> RunFacts:
     preexisting = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
     reason = problem if files.judged else (lambda _text, _names: "")
     return RunFacts(
-        policy, reason, files.problem, unread, files.contents, own_templates=own, preexisting=frozenset(preexisting)
+        policy,
+        reason,
+        files.problem,
+        unread,
+        files.contents,
+        own_templates=own,
+        lacking=frozenset(it for it in Capability if options.adapter.missing(it) is not None),
+        preexisting=frozenset(preexisting),
     )
 
 
@@ -172,7 +181,7 @@ class Files:
             return FileContents()
         found = own_work.of_file(self.find(name, folder))
         made = [(WORKLOAD, work) for work in own_work.names(found)]
-        made += [(POD, name) for _, work in made for name in (work, f"{work}-*")]
+        made += [(POD, pod) for pod in own_work.pods(found)]
         made += [(PRIORITY_CLASS, it.item["metadata"]["name"]) for it in found if it.kind is Kind.PRIORITYCLASS]
         return FileContents(made, [(QUEUE, queue, work) for work, queue in own_work.queues(found)])
 
@@ -203,6 +212,15 @@ class Files:
 def _unread(text: str) -> Mapping[str, str]:
     """Return the settings of queues that nothing in a policy reads, each with what to do."""
     return lint.unread_settings(text)
+
+
+def _refusal(adapter: Adapter, text: str, source: str) -> str:
+    """Return why another scheduler cannot read a policy; empty if it can."""
+    try:
+        adapter.read(text)
+    except PolicyRefusedError as refused:
+        return f"\n    {source}: {' '.join(str(refused).split())}"
+    return ""
 
 
 def _errors(findings: Iterable[lint.LintFinding]) -> str:

@@ -144,6 +144,35 @@ def names(found: Sequence[Found]) -> list[str]:
     return [str(it.item["metadata"]["name"]) for it in found if it.kind in WORK and it.kind is not Kind.PODGROUP]
 
 
+def numbered(stem: str, count: int) -> list[str]:
+    """Return `stem-0`, `stem-1` and so on, as controllers number the pods that they name."""
+    return [f"{stem}-{number}" for number in range(count)]
+
+
+def generated(name: str, kind: Kind) -> list[str]:
+    """Return patterns of the pods of a Deployment or a Kubernetes Job: the API server makes up five letters."""
+    return [f"{name}-*-*"] if kind is Kind.DEPLOYMENT else [f"{name}-?????", f"{name}-[0-9]*-?????"]
+
+
+def pods(found: Sequence[Found]) -> Iterator[str]:
+    """Yield the names of the pods of this work, or patterns of them."""
+    for it in found:
+        name, spec = str(it.item["metadata"]["name"]), it.item.get("spec") or {}
+        match it.kind:
+            case Kind.POD:
+                yield name
+            case Kind.DEPLOYMENT | Kind.JOB as kind:
+                yield from generated(name, kind)
+            case Kind.STATEFULSET:
+                yield from numbered(name, spec.get("replicas", 1))
+            case Kind.VCJOB:
+                for index, task in enumerate(spec.get("tasks") or ()):
+                    yield from numbered(f"{name}-{task.get('name') or f'default{index}'}", task.get("replicas", 1))
+            case Kind.PYTORCHJOB:
+                for role, replica in (spec.get("pytorchReplicaSpecs") or {}).items():
+                    yield from numbered(f"{name}-{role.lower()}", replica.get("replicas", 1))
+
+
 def queues(found: Sequence[Found]) -> Iterator[tuple[str, str]]:
     """Yield name and queue of each object that names a queue."""
     for it in found:

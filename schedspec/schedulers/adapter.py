@@ -6,7 +6,9 @@ the policies and the conditions of our own scheduler.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,11 @@ OF_OTHERS: Mapping[Capability, str] = {
     Capability.REASONS: "its reasons have other texts",
 }
 """Capabilities that schedulers with another API than Volcano's lack."""
+OF_KUEUE: Mapping[Capability, str] = {
+    Capability.KUEUE_QUEUES: "its queues are its own",
+    Capability.PAST_USE: "its queues share what they hold now",
+}
+"""Capabilities that only Kueue has."""
 VOLCANO, KUBERNETES = "volcano", "kubernetes"
 """The APIs for gangs: scheduling.volcano.sh and scheduling.k8s.io."""
 
@@ -102,7 +109,24 @@ def read_policy(text: str, policy: type[_Policy], scheduler: str) -> _Policy:
     try:
         return msgspec.convert(yaml.safe_load(text) or {}, policy)
     except (msgspec.ValidationError, yaml.YAMLError) as problem:
-        raise PolicyRefusedError(f"this is not a policy of {scheduler}:\n  {problem}", str(problem)) from None
+        fields = [field.name for field in msgspec.structs.fields(policy)]
+        raise PolicyRefusedError(
+            f"this is not a policy of {scheduler}:\n  {_place_in(text, str(problem), fields)}", str(problem)
+        ) from None
+
+
+def _place_in(text: str, problem: str, fields: Sequence[str]) -> str:
+    """Return the problem with the line and the nearest name of the field that it names."""
+    unknown = re.search(r"unknown field `(.+?)`", problem)
+    named = unknown or re.search(r"at `\$\.([^.`\[]+)", problem)
+    key = named[1] if named else ""
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if key and line.lstrip("'\"").startswith(key)]
+    near = difflib.get_close_matches(key, fields, n=1) if unknown else ()
+    hint = f" (is {near[0]!r} meant?)" if near else ""
+    known = f"; its fields: {', '.join(fields)}" if unknown else ""
+    if unknown and key in ("apiVersion", "kind") and "configuration" in fields:
+        hint = ": write the fields of a Configuration below `configuration:`"
+    return f"{f'line {lines[0]}: ' if lines else ''}{problem}{hint}{known}"
 
 
 def sha256(policy: str) -> str:
@@ -146,7 +170,7 @@ class Adapter:
     """Name in `--scheduler NAME` and in the matrix."""
     disruption_modes_in: ClassVar[Sequence[str]] = (KUBERNETES,)
     """The gang APIs in which the scheduler reads a gang's disruption mode."""
-    lacks: ClassVar[Mapping[Capability, str]] = {Capability.KUEUE_QUEUES: "its queues are its own"}
+    lacks: ClassVar[Mapping[Capability, str]] = OF_KUEUE
     """Capabilities that the scheduler lacks, with the reason for users."""
     monitors_off: ClassVar[Mapping[str, str]] = {}
     """Monitors whose rule does not hold for the scheduler, with the reason."""
@@ -287,6 +311,14 @@ class Adapter:
         if capability == Capability.PREFERRED_TOPOLOGY and self.gang_api == KUBERNETES:
             return "a PodGroup of scheduling.k8s.io can require a topology, not prefer one"
         return self.lacks.get(capability)
+
+    def read(self, policy: str) -> object:
+        """Return a policy as the scheduler reads it, before a cluster runs. Nothing is read of our own policies here.
+
+        Raises:
+            PolicyRefusedError: the file is no policy of the scheduler.
+        """
+        return policy
 
     def companions(self, queues: Objects, nodes: Objects, policy: str) -> Objects:
         """Return the objects that the scheduler needs in addition to those of a scenario.

@@ -26,7 +26,7 @@ _OF_POLICIES = (
 )
 _OF_QUEUES = (
     *(Capability.AMOUNTS, Capability.WEIGHTS, Capability.HIERARCHY, Capability.CARDS, Capability.QUEUE_PRIORITY),
-    *(Capability.VALIDATION, Capability.DESERVED, Capability.KUEUE_QUEUES),
+    *(Capability.VALIDATION, Capability.DESERVED, Capability.KUEUE_QUEUES, Capability.PAST_USE),
 )
 _OF_JOBS = (Capability.JOBS, Capability.JOB_TASKS, Capability.JOB_POLICIES, Capability.COMMANDS)
 

@@ -20,7 +20,7 @@ from ..api.capabilities import Capability
 from ..clusters.programs.definitions import definitions
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import AdapterError, Objects, Scheduler, Site, sha256
+from .adapter import OF_KUEUE, AdapterError, Objects, Scheduler, Site, sha256
 from .deployed import DeployedProgram, DeploymentSite, tag_of
 from .from_images import FromImages, ImageProgram, Images, made
 from .installable import InstallableAdapter
@@ -156,7 +156,7 @@ class Volcano(InstallableAdapter):
         Capability.VALIDATION: "its webhooks are not installed",
         Capability.PYTORCHJOBS: "no training operator is installed",
         Capability.REASONS: "its reasons have other texts",
-        Capability.KUEUE_QUEUES: "its queues are its own",
+        **OF_KUEUE,
         Capability.DESERVED: "it does not write status.deserved",
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("volcano_known.yaml")

@@ -100,6 +100,19 @@ SETTINGS: Mapping[str, Setting] = {
         "needs the plugin nodegroup, which the policy does not name: no job of the queue is scheduled",
         "add nodegroup, or remove the field",
     ),
+    **{
+        f"pods of {name}": Setting(
+            f"spec.{field}.{resources.PODS}",
+            lambda queue, name=name: resources.PODS in getattr(queue, name),  # type: ignore[misc]
+            "has no effect: no plugin counts the pods of a queue",
+            "name cpu, memory or a device that each pod requests",
+        )
+        for name, field in (
+            ("deserved", "deserved"),
+            ("capability", "capability"),
+            ("guarantee", "guarantee.resource"),
+        )
+    },
 }
 """The settings of a queue, by the name of their column in tables."""
 

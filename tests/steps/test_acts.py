@@ -52,7 +52,7 @@ IN_VAIN = {
     '"elastic" grows to 3 pods': "expected: elastic grows to 3 pods",
     '"k" is resumed': "expected: k is suspended: else this changes nothing",
     '"s" is suspended': "expected: s is a job that can be suspended",
-    '3 pods of "j" fail with exit code 3': "expected: exactly 3 pods of j run, and can fail",
+    '3 pods of "j" fail with exit code 3': "expected: exactly 3 pods of j run, and can end",
     'pod "wait-task-0" completes': "expected: pod wait-task-0 runs, and can finish",
     'pod "wait-task-0" fails with exit code 3': "expected: pod wait-task-0 runs, and can finish",
     '"j" is deleted': "expected: j exists, and can be deleted",

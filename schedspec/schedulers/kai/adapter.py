@@ -38,7 +38,7 @@ from ...api.errors import PolicyRefusedError
 from ...api.kinds import GPU
 from ...clusters.programs.pinned import program
 from ...clusters.protocol import Settings
-from ..adapter import OF_OTHERS, Adapter, Objects, Site, UnsuitableClusterError, read_policy
+from ..adapter import OF_KUEUE, OF_OTHERS, Adapter, Objects, Site, UnsuitableClusterError, read_policy
 from ..daemon import Daemon, ProgramScheduler, free_port
 from ..installable import definitions_of
 from ..readiness import NotReadyError, retrying
@@ -186,6 +186,7 @@ class Kai(Adapter):
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
         **OF_OTHERS,
+        **OF_KUEUE,
         Capability.POLICY_FILES: "its policy is a list of actions of its own",
         Capability.ACTIONS: "its actions are others",
         Capability.CARDS: "its queues count cards of all models together",
@@ -205,6 +206,9 @@ class Kai(Adapter):
         "disproportionate-eviction": "the monitor reads the plugins of our policies",
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("known.yaml")
+
+    def read(self, policy: str) -> KaiPolicy:
+        return read(policy)
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         super().require_programs(settings, folder, progress)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ... import distribution
 from ...api.capabilities import Capability
-from ..adapter import OF_OTHERS, Adapter, AdapterError, Objects, Site
+from ..adapter import OF_KUEUE, OF_OTHERS, Adapter, AdapterError, Objects, Site
 from . import queues as yunikorn_queues
 from .process import SCHEDULER, YuniKornProcess
 
@@ -46,7 +46,7 @@ class YuniKorn(Adapter):
         Capability.PARTITIONS: "a task group has no parts",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.DISRUPTION_MODE: "it preempts single pods only",
-        Capability.KUEUE_QUEUES: "its queues are its own",
+        **OF_KUEUE,
     }
     monitors_off: ClassVar[Mapping[str, str]] = {
         "disproportionate-eviction": "the monitor reads the plugins of our policies",
@@ -56,6 +56,9 @@ class YuniKorn(Adapter):
     def __init__(self, wanted: str = "", configuration: str = "") -> None:
         super().__init__(wanted, configuration)
         self._process: YuniKornProcess | None = None
+
+    def read(self, policy: str) -> yunikorn_queues.YuniKornPolicy:
+        return yunikorn_queues.read(policy)
 
     def scheduler(self, site: Site) -> YuniKornProcess:
         self._process = YuniKornProcess(site, self.found_programs(site)[SCHEDULER])

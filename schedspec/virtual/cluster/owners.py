@@ -28,6 +28,8 @@ class Owners:
         self._server, self._store, self._later = server, server.store, later
         self._names = itertools.count(1)
         self._due: set[tuple[Kind, Key]] = set()
+        self._revisions: dict[str, str] = {}
+        """Uid of a StatefulSet's pod → the template that it was created from, or first seen with."""
         self._store.add_listener(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
@@ -104,15 +106,34 @@ class Owners:
         over = [name for name, pod in pods.items() if pod["status"].get("phase") in ("Succeeded", "Failed")]
         for name in (*over, *sorted(pods.keys() - set(wanted), reverse=True)):
             self._server.delete(store.PODS, Key(key.namespace, name))
+        code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
+        for pod in pods.values():
+            self._revisions.setdefault(pod["metadata"]["uid"], code)
         in_order = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         for name in wanted:
             if name not in pods:
                 template = _labelled(spec["template"], {"statefulset.kubernetes.io/pod-name": name})
-                self._create(store.PODS, item, name, {"spec": template["spec"]}, template["metadata"])
+                made = self._create(store.PODS, item, name, {"spec": template["spec"]}, template["metadata"])
+                self._revisions[made["metadata"]["uid"]] = code
             if in_order and not (name in pods and _is_ready(pods[name])):
                 break
+        else:
+            self._update_one(key, spec, [pods[name] for name in wanted if name in pods], code)
         ready = sum(map(_is_ready, pods.values()))
         self._write_status(store.STATEFUL_SETS, key, item, {"replicas": len(pods), "readyReplicas": ready})
+
+    def _update_one(self, key: Key, spec: Object, pods: list[Object], code: str) -> None:
+        """Delete the last pod of an older template, if all pods behind it are ready: a rolling update."""
+        strategy = spec.get("updateStrategy") or {}
+        if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+            return
+        for pod in reversed(pods[(strategy.get("rollingUpdate") or {}).get("partition", 0) :]):
+            meta = pod["metadata"]
+            if self._revisions[meta["uid"]] != code and not meta.get("deletionTimestamp"):
+                self._server.delete(store.PODS, Key(key.namespace, meta["name"]))
+                return
+            if meta.get("deletionTimestamp") or not _is_ready(pod):
+                return
 
     def _job(self, key: Key, item: Object) -> None:
         spec, pods, status = item["spec"], self._owned(item, store.PODS), item.get("status") or {}
@@ -147,7 +168,7 @@ class Owners:
             name = f"{owner['metadata']['name']}-{suffix(next(self._names))}"
             self._create(store.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
 
-    def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
+    def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> Object:
         """Create an object that an owner controls; `marks` holds its labels and annotations."""
         meta = owner["metadata"]
         reference = {
@@ -160,7 +181,7 @@ class Owners:
         }
         made: Object = {"name": name, "ownerReferences": [reference]}
         made |= {field: dict(marks[field]) for field in ("labels", "annotations") if marks.get(field)}
-        self._server.create(kind, meta["namespace"], {**body, "metadata": made})
+        return self._server.create(kind, meta["namespace"], {**body, "metadata": made})
 
     def _write_status(self, kind: Kind, key: Key, item: Object, status: Object) -> None:
         now = self._store.get(kind, key) or item

@@ -17,7 +17,7 @@ import msgspec
 from ...scheduler.lint.schemas import definitions
 from ...scheduler.model import resources
 from ...scheduler.model.resources import Resource
-from . import merge, store
+from . import merge, pod_level, store
 from .store import DEFAULT_GRACE, Key, Kind, Object, RefusedError, Store
 
 _ENDED = ("Succeeded", "Failed")
@@ -63,11 +63,10 @@ def require_room(pod: Object, quotas: Sequence[Object], others: Iterable[Object]
 
 def _usage(pod: Object) -> dict[str, Resource]:
     """Return the requests, with one pod, and the limits of a pod."""
-    found: dict[str, Resource] = {"requests": resources.parse({"pods": "1"}), "limits": {}}
-    for container in pod["spec"].get("containers") or ():
-        for group, before in found.items():
-            own = resources.parse((container.get("resources") or {}).get(group) or {})
-            found[group] = resources.plus(before, own)
+    spec, found = pod["spec"], {"requests": resources.parse({"pods": "1"}), "limits": Resource()}
+    for group, before in found.items():
+        whole = resources.parse((spec.get("resources") or {}).get(group) or {})
+        found[group] = {**before, **pod_level.of_containers(spec, group), **whole}
     return found
 
 
@@ -199,6 +198,7 @@ class ApiServer:
         ranges, quotas = (self.store.all(kind, space) for kind in (store.LIMIT_RANGES, store.RESOURCE_QUOTAS))
         containers = [with_defaults(container, ranges) for container in spec.get("containers") or ()]
         spec["containers"] = [_with_requests(container) for container in containers]
+        spec = pod_level.admitted(spec)
         require_room({**pod, "spec": spec}, quotas, self.store.all(store.PODS, space) if quotas else ())
         status: Object = {"phase": "Pending"}
         if spec.get("schedulingGates"):

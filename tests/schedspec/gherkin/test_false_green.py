@@ -32,7 +32,30 @@ def queues(*rows: str) -> str:
     return table("Given these queues:", *rows)
 
 
+JOBS_OF_THREE = table("When these {} are submitted:", "job | replicas | cpu", "train | 3 | 1")
 WRONG = {
+    "a refusal of work, which no sentence can state": (
+        JOB_THEN.format('it is refused because of "cpu"'),
+        "6: this sentence says nothing: no earlier sentence creates a submission that may be refused",
+    ),
+    "a pod of a job by another name": (
+        JOBS_OF_THREE.format("jobs") + '    Then pod "train-0" stays pending\n',
+        (
+            "6: no earlier sentence creates a pod 'train-0' (is 'train-task-0' meant?); "
+            "there are: train-task-0, train-task-1, train-task-2"
+        ),
+    ),
+    "a pod beyond the replicas of a gang": (
+        JOBS_OF_THREE.format("gangs").replace("job |", "gang |") + '    Then pod "train-task-9" stays pending\n',
+        (
+            "6: no earlier sentence creates a pod 'train-task-9' (is 'train-task-2' meant?); "
+            "there are: train-task-0, train-task-1, train-task-2"
+        ),
+    ),
+    "a pod of a Kubernetes Job, which has no name that is known": (
+        JOBS_OF_THREE.format("Kubernetes jobs") + '    Then pod "train-0" stays pending\n',
+        "6: no earlier sentence creates a pod 'train-0' (is 'train-?????' meant?); there are: train-?????",
+    ),
     "an unknown queue of work": (
         NODE + QUEUE + work("reserch", "NVIDIA-A100"),
         "11: no sentence creates a queue 'reserch' (is 'research' meant?); there are: root, default, research",
@@ -175,6 +198,14 @@ WRONG = {
     "a timeout without a unit": (
         table("When these jobs are submitted:", "job | cpu | on PodPending", "j | 1 | AbortJob after 5"),
         "5: on PodPending 'AbortJob after 5': write a duration, for instance: 500ms, 2s or 1m30s",
+    ),
+    "an unknown number of pods that complete": (
+        JOB_THEN.replace("Then {}", 'When between 1 and 2 pods of "j" complete'),
+        "6: this sentence says nothing: an act needs one number: write 2, or half of the",
+    ),
+    "pods of work that does not exist complete": (
+        JOB_THEN.replace("Then {}", 'When exactly 1 pod of "jj" completes'),
+        "6: no earlier sentence creates a workload 'jj' (is 'j' meant?); there are: j",
     ),
     "an act on an unknown number of pods": (
         JOB_THEN.replace("Then {}", 'When at most 1 pods of "j" fail with exit code 3'),
@@ -580,7 +611,7 @@ RIGHT = {
     + queues("queue | guarantee", "a | cpu 8", "b | cpu 8")
     + NODE.replace("Given these nodes:", "When these nodes join:").replace("n1", "n2"),
     "a guarantee that the scenario expects to be refused": NODE
-    + queues("queue | guarantee", "a | cpu 9")
+    + table("When this queue is submitted:", "queue | guarantee", "a | cpu 9")
     + '    Then it is refused because of "guarantee"\n',
     "a level of the network that a node names": table(
         "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"

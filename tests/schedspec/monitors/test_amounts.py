@@ -27,3 +27,9 @@ NODES = {
 def test_the_cluster_is_what_the_scheduler_under_test_may_use(nodes: list[tuple[str, bool]], cpu: int) -> None:
     found = amounts.of_world(node(cpu=size, marked=marked) for size, marked in nodes)
     assert found.get("cpu", 0) == Decimal(cpu)
+
+
+def test_the_request_of_a_pod_replaces_those_of_its_containers() -> None:
+    containers = [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
+    spec = {"resources": {"requests": {"cpu": "4"}}, "containers": containers}
+    assert amounts.of_pod({"spec": spec}) == {"cpu": 4, "memory": 2**30, "pods": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,3 +87,96 @@ def test_names_in_a_file_of_work_are_checked(
     result = pytester.runpytest_subprocess("-p", "schedspec.plugin", "-p", "no:cacheprovider", "--collect-only")
     result.assert_outcomes(errors=1)  # of f, while g is right
     result.stdout.fnmatch_lines([says.replace("[", "[[]")])
+
+
+OF_KUEUE = """Feature: f
+  Scenario: s
+    Given the Kueue queues of "queues.yaml"
+    When these jobs are submitted:
+      | job | queue | cpu | required |
+      | a   | user  | 1   | rack     |
+    Then "a" runs
+"""
+QUEUES = """
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: user}, spec: {clusterQueue: all}}
+"""
+
+
+def test_a_scenario_that_is_skipped_is_not_judged_by_the_policy_of_the_run(
+    specs: Run, pytester: pytest.Pytester
+) -> None:
+    (pytester.path / "queues.yaml").write_text(QUEUES)
+    racks = "    Given these nodes:\n      | node | cpu | memory | rack |\n      | n | 1 | 1Gi | r |\n"
+    steps = OF_KUEUE.replace("    Given the Kueue", f"{racks}    Given the Kueue")
+    specs(f=steps).assert_outcomes(skipped=1)
+
+
+COUNTED = """Feature: f
+  Scenario: s
+    Given the policy "{policy}"
+    And these nodes:
+      | node | cpu | memory |
+      | n    | 4   | 4Gi    |
+    And these queues:
+      | queue | {column} |
+      | a     | {amounts} |
+    When these jobs are submitted:
+      | job | queue | cpu |
+      | j   | a     | 1   |
+    Then "j" runs
+"""
+
+
+@pytest.mark.parametrize("policy", ["capacity", "hierarchy", "proportion"])
+@pytest.mark.parametrize("column", ["capability", "guarantee"])
+def test_a_number_of_pods_is_no_amount_of_a_queue(specs: Run, policy: str, column: str) -> None:
+    feature = COUNTED.format(policy=policy, column=column, amounts="cpu 2, pods 2")
+    result = specs("--collect-only", f=feature)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f'f.feature:9: pods of {column} has no effect under the policy "{policy}": *'])
+    specs("--collect-only", "--scheduler", "kueue", f=feature).assert_outcomes(errors=0)  # Kueue counts pods
+
+
+def test_a_policy_of_past_use_skips_where_the_scheduler_has_none(specs: Run) -> None:
+    feature = COUNTED.format(policy="share-of-use", column="deserved", amounts="cpu 2")
+    result = specs("-rs", f=feature)
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*schedspec lacks past-use (its queues share what they hold now)"])
+
+
+NO_POLICIES = {
+    "no YAML": ("{{{", "*mine.yaml: this is not a policy of Kueue: * line 1*"),
+    "an unknown field": (
+        "\nnonsense: 1",
+        "*mine.yaml: this is not a policy of Kueue: line 2: *`nonsense`; its fields: *",
+    ),
+    "a misspelt field": ("share: use", "*line 1: *`share` (is 'shares' meant?); its fields: *"),
+    "an unknown value": ("shares: useful", "*line 1: Invalid enum value 'useful' *"),
+    "a Configuration": ("kind: Configuration", "*: write the fields of a Configuration below `configuration:`*"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), NO_POLICIES.values(), ids=NO_POLICIES)
+def test_a_file_that_is_no_policy_of_kueue_is_refused(
+    specs: Run, pytester: pytest.Pytester, text: str, says: str
+) -> None:
+    (pytester.path / "policies").mkdir()
+    (pytester.path / "policies" / "mine.yaml").write_text(text)
+    feature = COUNTED.format(policy="mine", column="deserved", amounts="cpu 2")
+    result = specs("--collect-only", "--scheduler", "kueue", f=feature)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([says])
+
+
+def test_check_tells_what_is_skipped_and_which_file_has_errors(
+    specs: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    specs("--collect-only", f=COUNTED.format(policy="capacity", column="priority", amounts="1"), g="Feature: g")
+    found = pytester.run(sys.executable, "-m", "schedspec", "check", "--scheduler", "kueue", "f.feature")
+    assert found.outlines == [
+        "1 scenario is skipped: kueue lacks queue-priority (a ClusterQueue has no priority)",
+        "1 scenario, no policies: no errors",
+    ]
+    found = pytester.run(sys.executable, "-m", "schedspec", "check", "g.feature")
+    assert found.outlines[-1] == "1 feature with errors, no policies: 1 error"

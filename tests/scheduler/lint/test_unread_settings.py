@@ -47,6 +47,7 @@ VALUES: dict[str, Any] = {
     "reclaimable": False,
     "card quota": {names.CARD_QUOTA: '{"A100": 1}'},
     "affinity": GROUP,
+    **{f"pods of {field}": "1" for field in ("deserved", "capability", "guarantee")},
 }
 CLUSTERS = 80
 
@@ -117,9 +118,11 @@ def _with(queue: dict[str, Any], setting: str) -> dict[str, Any]:
     value = VALUES[setting]
     if setting == "card quota":
         return {**queue, "metadata": {**queue["metadata"], "annotations": value}}
-    if setting in ("deserved", "capability", "guarantee"):
-        amounts = {"cpu": value.split()[0]}
-        value = {"resource": amounts} if setting == "guarantee" else amounts
+    resource, _, field = setting.rpartition(" of ")
+    if field in ("deserved", "capability", "guarantee"):
+        kept = queue["spec"].get(field, {}) if resource else {}
+        setting, amounts = field, {**kept, resource or "cpu": value.split()[0]}
+        value = {"resource": amounts} if field == "guarantee" else amounts
     return {**queue, "spec": {**queue["spec"], setting: value}}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.virtual.cluster import server
+from schedspec.virtual.cluster import pod_level, server
 from schedspec.virtual.cluster.store import RefusedError
 
 
@@ -66,3 +66,45 @@ def test_a_container_gets_the_defaults_that_it_does_not_name() -> None:
 def test_a_container_outside_of_its_range_is_refused(limit: dict[str, Any], says: str) -> None:
     with pytest.raises(RefusedError, match=says):
         server.with_defaults({"resources": {"requests": {"cpu": "1"}}}, [limit])
+
+
+def whole(requests: str = "", limits: str = "", of_container: str = "") -> dict[str, Any]:
+    """Return the spec of a pod with cpu of its own, and one container."""
+    own = {name: {"cpu": cpu} for name, cpu in (("requests", requests), ("limits", limits)) if cpu}
+    given = {"resources": {"requests": {"cpu": of_container}}} if of_container else {}
+    return {"resources": own, "containers": [{"name": "main", **given}]}
+
+
+REQUESTED = {
+    "the limit, where no container requests any": (whole(limits="4"), {"cpu": "4"}),
+    "what the containers request, below the limit": (whole(limits="4", of_container="1"), {"cpu": "1"}),
+    "its own request": (whole(requests="2", limits="4", of_container="1"), {"cpu": "2"}),
+    "its own request without a limit": (whole(requests="2"), {"cpu": "2"}),
+}
+
+
+@pytest.mark.parametrize(("spec", "requests"), REQUESTED.values(), ids=REQUESTED)
+def test_a_pod_as_a_whole_requests(spec: dict[str, Any], requests: dict[str, str]) -> None:
+    assert pod_level.admitted(spec)["resources"]["requests"] == requests
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (whole(requests="0", of_container="8"), "spec.resources.requests.cpu"),
+        (whole(limits="4", of_container="8"), "spec.resources.requests.cpu"),
+        (whole(requests="5", limits="4"), "spec.resources.requests.cpu"),
+    ],
+    ids=["less than its containers", "a limit below its containers", "more than its limit"],
+)
+def test_a_pod_as_a_whole_is_refused(spec: dict[str, Any], field: str) -> None:
+    with pytest.raises(RefusedError, match=field) as refused:
+        pod_level.admitted(spec)
+    assert refused.value.status == 422
+
+
+def test_a_quota_counts_what_a_pod_requests_as_a_whole() -> None:
+    one = {"metadata": {"name": "p"}, "spec": whole(requests="2", of_container="1"), "status": {"phase": "Running"}}
+    server.require_room(one, [quota(requests_cpu="4")], [one])
+    with pytest.raises(RefusedError, match="exceeded quota"):
+        server.require_room(one, [quota(requests_cpu="3")], [one])

@@ -162,6 +162,38 @@ def test_a_deployment_replaces_a_deleted_pod(api: Api) -> None:
     assert api.names(PODS) == []
 
 
+STATEFUL_SETS = "/apis/apps/v1/namespaces/spec/statefulsets"
+MEMBERS = ["db-0", "db-1", "db-2"]
+UPDATES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "from the last pod to the first": ({}, ["db-2", "db-1", "db-0"]),
+    "down to a partition": ({"rollingUpdate": {"partition": 2}}, ["db-2"]),
+    "on deletion only": ({"type": "OnDelete"}, []),
+}
+
+
+@pytest.mark.parametrize("management", ["OrderedReady", "Parallel"])
+@pytest.mark.parametrize(("strategy", "replaced"), UPDATES.values(), ids=UPDATES)
+def test_a_stateful_set_updates_one_pod_at_a_time(
+    api: Api, strategy: dict[str, Any], replaced: list[str], management: str
+) -> None:
+    api.node(8)
+    own = {"serviceName": "db", "podManagementPolicy": management, "updateStrategy": strategy}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "db"}}, "template": pod_spec(), **own}
+    spec["template"]["metadata"]["labels"] = {"app": "db"}
+    api.send("POST", STATEFUL_SETS, {"metadata": {"name": "db"}, "spec": spec})
+    api.cluster.advance(30)
+    assert api.names(PODS, "Running") == MEMBERS
+    since = len(api.seen)
+    newer = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    api.send("PATCH", f"{STATEFUL_SETS}/db", newer, MERGE)
+    api.cluster.advance(300)
+    gone = [name for _, change, name, _ in api.seen[since:] if name in MEMBERS and change == "DELETED"]
+    assert gone == replaced
+    assert api.names(PODS, "Running") == MEMBERS
+    pods = api.send("GET", PODS)[1]["items"]
+    assert [it["metadata"]["name"] for it in pods if "version" in it["metadata"]["labels"]] == sorted(replaced)
+
+
 def test_a_kubernetes_job_completes(api: Api) -> None:
     api.node(4)
     spec = {"parallelism": 2, "completions": 2, "template": pod_spec(run_for="10s")}
