@@ -98,6 +98,10 @@ REFUSED = {
         ["--junitxml", "f.feature"],
         ["*'f.feature' is a file of another kind, which the report would replace", "*--junitxml *", "*write NAME.xml"],
     ),
+    "a run without pytest-bdd": (
+        ["-p", "no:pytest-bdd"],
+        ["pytest-bdd runs the sentences, and -p no:pytest-bdd leaves it out: remove the option"],
+    ),
     "a missing policy": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a missing kind configuration": (
         ["--kind-config", "no.yaml"],

@@ -166,3 +166,19 @@ def test_a_working_directory_that_was_removed_is_named(tmp_path: Path, command: 
     )
     assert ended.returncode == 2
     assert ended.stderr.startswith("the working directory does not exist any more\n  do next: ")
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--setup-only", "--setup-plan"])
+def test_a_run_that_only_shows_its_plan_passes_no_scenario(tmp_path: Path, option: str) -> None:
+    (tmp_path / "f.feature").write_text(FEATURE.format(""))
+    ended = subprocess.run(
+        [sys.executable, "-m", "schedspec", "ci", "--cluster", "simulated", "--arguments", f"f.feature {option}"],
+        cwd=tmp_path,
+        env=distribution.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stdout
+    assert "before it wrote out/ci/results.json" in ended.stderr
+    assert not (tmp_path / "out/ci/results.json").exists()
