@@ -122,7 +122,7 @@ class RecordedCluster:
         return self.call("POST", path, {"metadata": meta, **body})
 
     def node(self, name: str, cpu: int) -> None:
-        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "1000"}
         self.make("/api/v1/nodes", name, status={"allocatable": has, "capacity": has})
 
     def queue(self, name: str, **spec: Any) -> None:
