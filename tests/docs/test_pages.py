@@ -10,6 +10,7 @@ import pytest
 from schedspec.gherkin import documents
 from schedspec.report import matrix
 from schedspec.scheduler.lint import lint
+from schedspec.schedulers.kueue.quota import KueuePolicy
 
 ROOT = Path(__file__).parents[2]
 MATRIX = ROOT / "docs" / "matrix.md"
@@ -75,6 +76,16 @@ def test_the_policy_of_a_gpu_cluster_has_no_lint_error() -> None:
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(# volcano-scheduler.conf of a GPU cluster\n.*?)```", page, re.DOTALL)
     assert [it.render() for it in lint(text, "volcano-scheduler.conf") if it.is_error] == []
+
+
+def test_the_fields_and_the_policies_of_kueue_are_listed() -> None:
+    page = (ROOT / "docs" / "adapters.md").read_text("utf-8")
+    for file in sorted((ROOT / "templates" / "kueue" / "policies").glob("*.yaml")):
+        assert f"| `{file.stem}` | {file.read_text('utf-8').splitlines()[0].removeprefix('# ')} |" in page
+    section = page[
+        page.index("The fields of a policy file") : page.index("The policies that the package has for Kueue")
+    ]
+    assert {*re.findall("`([A-Za-z]+)`(?:,| [|])", section)} >= {*KueuePolicy.__struct_fields__}
 
 
 def too_long(text: str) -> list[int]:
