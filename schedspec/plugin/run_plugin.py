@@ -210,12 +210,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     gating.repeat(metafunc, metafunc.config.stash[OPTIONS].runs)
 
 
+_THREADS_MATTER = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+"""An assertion that fails in a thread of a step fails its scenario; pytest only warns."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip scenarios that need what the scheduler lacks, and store its known differences."""
     chosen = config.stash[OPTIONS]
     try:
         gating.gate(items, chosen.adapter, chosen.kubernetes_version)
-        judged = sum(bdd.scenario_of(item) is not None and not item.get_closest_marker("skip") for item in items)
+        of_features = [item for item in items if bdd.scenario_of(item) is not None]
+        for item in of_features:
+            item.add_marker(_THREADS_MATTER)
+        judged = sum(not item.get_closest_marker("skip") for item in of_features)
         config.stash[scenarios.RECORDS] = chosen.records(judged)
     except HarnessError as problem:
         raise pytest.UsageError(str(problem)) from None

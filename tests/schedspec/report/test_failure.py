@@ -339,6 +339,26 @@ def test_the_whole_story_is_a_file_beside_the_junit_report(specs: Run, pytester:
     assert (found / "failure.txt").read_text().startswith("f.feature:4: Then it is unmet\n")
 
 
+def test_an_assertion_that_fails_in_a_thread_fails_its_scenario(specs: Run) -> None:
+    steps = """
+from threading import Thread
+from pytest_bdd import then
+
+def fail():
+    assert not "all is well"
+
+@then("another thread looks")
+def looks():
+    thread = Thread(target=fail)
+    thread.start()
+    thread.join()
+"""
+    usual = "default::pytest.PytestUnhandledThreadExceptionWarning"  # our own tests fail at warnings
+    result = specs("-W", usual, f="Feature: f\n  Scenario: s\n    Then another thread looks\n", steps=steps)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*all is well*"])
+
+
 def test_a_finding_fails_a_scenario_whose_sentences_all_passed(specs: Run) -> None:
     steps = (
         STEPS
