@@ -67,7 +67,7 @@ COMMANDS = {
     "simulate --policy": (f"{LOADED} --trace trace.csv --out out/r --policy {{}}", "policy.yaml"),
     "simulate --queues": (f"{LOADED} --trace trace.csv --out out/r --queues {{}}", MANIFESTS),
     "simulate --state": ("simulate --state {} --out out/r", "state.json"),
-    "simulate --sweep": (f"{LOADED} --trace trace.csv --out out/sweep {BOTH}", "other.yaml"),
+    "simulate --sweep": (f"{LOADED} --trace trace.csv --out out/sweep {BOTH} --index 1", "other.yaml"),
     "simulate --synthetic": ("simulate --nodes 2x8 --out out/r --until 2h --synthetic {}", "load.yaml"),
     "simulate --trace": (f"{LOADED} --out out/r --trace {{}}", "trace.csv"),
     "who evicted --recording": ("who evicted team/train-0 --recording recording", "recording/*.gz"),
@@ -151,7 +151,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 @given(data=st.data())
-@settings(max_examples=settings().max_examples // 10)
+@settings(max_examples=settings().max_examples // 20)
 def test_a_damaged_file_never_ends_in_a_traceback(inputs: Path, name: str, data: st.DataObject) -> None:
     words, patterns = COMMANDS[name]
     path = data.draw(st.sampled_from(sorted(file for one in patterns.split() for file in inputs.glob(one))))
