@@ -56,3 +56,8 @@ Feature: A team's own jobs run unchanged
     When the jobs of "limited_jobs.yaml" are submitted
     Then exactly 3 pods of "batch" run
     And queue "research" holds 3 cpu
+
+  Scenario: A limit of a pod as a whole does not raise what it requests
+    When the jobs of "limited_pod.yaml" are submitted
+    Then "app" runs
+    And queue "research" holds 1 cpu
