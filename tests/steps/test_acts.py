@@ -139,7 +139,8 @@ def test_an_act_with_an_effect_passes(suite: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("text", ["refused", "nothing was", "e"])
 def test_a_refusal_that_did_not_happen_has_no_text(suite: pytest.Pytester, text: str) -> None:
-    result = run(suite, {"Queue": ("", 'queue "default" is closed', f'it is refused because of "{text}"')})
+    submitted = "this queue is submitted:\n      | queue | weight |\n      | fine  | 1      |"
+    result = run(suite, {"Queue": ("", submitted, f'it is refused because of "{text}"')})
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*seen: nothing was refused"])
 

@@ -16,7 +16,7 @@ from tests.support.browser import Browser, chromium
 POLICIES = ("old.yaml", "some/folder/new.yaml", "third.yaml")
 
 
-def write_result(path: Path, policy: str, seed: int | None, evicted: float, **more: object) -> Path:
+def write_result(path: Path, policy: str, seed: int | None, evicted: int, **more: object) -> Path:
     """Write the first and the last line of a result."""
     load = "load.yaml" if seed is None else f"load.yaml with seed {seed}"
     run = {"kind": "run", "format": 1, "policy": policy, "load": load, "resource": "gpu", "cards": 8, "nodes": 1,
@@ -27,7 +27,7 @@ def write_result(path: Path, policy: str, seed: int | None, evicted: float, **mo
     return path
 
 
-def sweep_of(folder: Path, values: Mapping[str, Mapping[int, float]]) -> sweep.Sweep:
+def sweep_of(folder: Path, values: Mapping[str, Mapping[int, int]]) -> sweep.Sweep:
     return sweep.read(
         write_result(folder / f"{Path(policy).stem}-{seed}.jsonl", policy, seed, value)
         for policy, by_seed in values.items()
@@ -70,15 +70,15 @@ def test_each_difference_is_of_two_runs_with_the_same_seed(old: dict[int, int], 
 def test_a_policy_is_better_only_if_no_seed_contradicts(
     tmp_path: Path, differences: tuple[int, ...], verdict: str
 ) -> None:
-    new = {seed: 10.0 + it for seed, it in enumerate(differences)}
-    made = sweep_of(tmp_path, {"old": dict.fromkeys(new, 10.0), "new": new})
+    new = {seed: 10 + it for seed, it in enumerate(differences)}
+    made = sweep_of(tmp_path, {"old": dict.fromkeys(new, 10), "new": new})
     found = {side: [it.label for it in values] for side, values in made.verdicts("new").items() if values}
     assert found == ({verdict: ["wait mean", "evicted pods"]} if verdict else {})
 
 
 def test_runs_that_did_not_end_are_left_out_and_named(tmp_path: Path) -> None:
-    whole = write_result(tmp_path / "whole.jsonl", "old", 1, 1.0)
-    stopped = write_result(tmp_path / "stopped.jsonl", "old", 2, 1.0, interrupted=True)
+    whole = write_result(tmp_path / "whole.jsonl", "old", 1, 1)
+    stopped = write_result(tmp_path / "stopped.jsonl", "old", 2, 1, interrupted=True)
     cut = tmp_path / "cut.jsonl"
     cut.write_text(whole.read_text().splitlines()[0])
     made = sweep.read([whole, stopped, cut])
@@ -89,13 +89,13 @@ def test_runs_that_did_not_end_are_left_out_and_named(tmp_path: Path) -> None:
 
 
 def test_pairs_are_in_the_order_of_their_seeds(tmp_path: Path) -> None:
-    made = sweep_of(tmp_path, {"old": {10: 1.0, 9: 2.0}, "new": {9: 3.0, 10: 4.0}})
+    made = sweep_of(tmp_path, {"old": {10: 1, 9: 2}, "new": {9: 3, 10: 4}})
     assert made.loads == ["seed 9", "seed 10"]
     assert [*made.differences("new")[-1].by_load.values()] == [1.0, 3.0]
 
 
 def test_loads_without_seeds_keep_their_names(tmp_path: Path) -> None:
-    results = [write_result(tmp_path / f"{policy}.jsonl", policy, None, 1.0) for policy in ("old", "new")]
+    results = [write_result(tmp_path / f"{policy}.jsonl", policy, None, 1) for policy in ("old", "new")]
     made = sweep.read(results)
     assert made.loads == ["load.yaml"]
     assert [*made.differences("new")[0].by_load] == ["load.yaml"]
@@ -108,7 +108,7 @@ def browser() -> Iterator[Browser]:
 
 
 def test_the_page_compares_each_policy_with_the_first(browser: Browser, tmp_path: Path) -> None:
-    made = sweep_of(tmp_path, {policy: {1: 3.0 + n, 2: 9.0 - n, 3: 4.0} for n, policy in enumerate(POLICIES)})
+    made = sweep_of(tmp_path, {policy: {1: 3 + n, 2: 9 - n, 3: 4} for n, policy in enumerate(POLICIES)})
     with browser.page(sweep.write(made, tmp_path / "sweep.html"), width=390) as page:
         assert page.locator("h1").inner_text() == "9 runs: 3 policies, 3 loads"
         titles = [it for it in page.locator("h2").all_inner_texts() if "against" in it]
