@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.lab.simulate.pages import sweep
+from tests.schedspec.lab.simulate.pages.test_page import EMPTY
 from tests.support.browser import Browser, chromium
 
 POLICIES = ("old.yaml", "some/folder/new.yaml", "third.yaml")
@@ -21,7 +22,8 @@ def write_result(path: Path, policy: str, seed: int | None, evicted: int, **more
     load = "load.yaml" if seed is None else f"load.yaml with seed {seed}"
     run = {"kind": "run", "format": 1, "policy": policy, "load": load, "resource": "gpu", "cards": 8, "nodes": 1,
            "jobs": 9, "queues": ["a"], "sample": 1, "seed": seed}  # fmt: skip
-    metrics = {"evicted_pods": evicted, "utilisation": 0.5, "wait_seconds": {"jobs": 9, "mean": 60.0 * evicted}}
+    waits = {"jobs": 9, "mean": 60.0 * evicted}
+    metrics = {**json.loads(EMPTY), "evicted_pods": evicted, "utilisation": 0.5, "wait_seconds": waits}
     end = {"kind": "end", "at": 9, "interrupted": False, "cycles": 1, "metrics": metrics, **more}
     path.write_text("\n".join(map(json.dumps, (run, end))))
     return path
@@ -91,7 +93,8 @@ def test_runs_that_did_not_end_are_left_out_and_named(tmp_path: Path) -> None:
 def test_pairs_are_in_the_order_of_their_seeds(tmp_path: Path) -> None:
     made = sweep_of(tmp_path, {"old": {10: 1, 9: 2}, "new": {9: 3, 10: 4}})
     assert made.loads == ["seed 9", "seed 10"]
-    assert [*made.differences("new")[-1].by_load.values()] == [1.0, 3.0]
+    (evicted,) = (values for values in made.differences("new") if values.label == "evicted pods")
+    assert [*evicted.by_load.values()] == [1.0, 3.0]
 
 
 def test_loads_without_seeds_keep_their_names(tmp_path: Path) -> None:
