@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -86,6 +87,8 @@ class NeedlessMonitor(Monitor):
         super().__init__(ledger, rules)
         self._units: dict[tuple[str, str], _Unit] = {}
         """Job and cause → the unit to which more evictions may belong."""
+        self._decided: deque[tuple[tuple[str, str], _Unit]] = deque()
+        """Units without an undecided victim, oldest first; more of their evictions may be written within a burst."""
         self._new: list[_Victim] = []
         self._decisions: dict[str, dict[str, _Decision]] = {}
         """Preemptor → cause → its decision."""
@@ -101,6 +104,7 @@ class NeedlessMonitor(Monitor):
         if not pod.node or pod.job.groups.keys() & {Kind.GANG, Kind.GANG_ALPHA}:
             return
         job, key = pod.job, (pod.job.key or pod.uid, eviction.cause)
+        self._forget_units(eviction.at - self.ledger.burst)
         unit = self._units.get(key)
         if unit is None or eviction.at - unit.victims[-1].eviction.at > self.ledger.burst:
             unit = self._units[key] = _Unit(job.queue, minimum=job.minimum)
@@ -119,6 +123,13 @@ class NeedlessMonitor(Monitor):
         self._on_node.setdefault(pod.node, []).append(victim)
         for name in (CLUSTER, *self.ledger.lineage(job.queue)):
             self._of_queue.setdefault(name, []).append(victim)
+
+    def _forget_units(self, since: float) -> None:
+        """Forget the decided units without an eviction since then."""
+        while self._decided and self._decided[0][1].victims[-1].eviction.at < since:
+            key, unit = self._decided.popleft()
+            if not unit.undecided and self._units.get(key) is unit:
+                del self._units[key]
 
     def on_moment(self) -> None:
         """Give the victims of a decision all of its preemptors."""
@@ -274,8 +285,8 @@ class NeedlessMonitor(Monitor):
         victim.is_decided = True
         unit.undecided -= 1
         key = pod.job.key or pod.uid, victim.eviction.cause
-        if not unit.undecided and self._units.get(key) is unit:
-            del self._units[key]
+        if not unit.undecided:
+            self._decided.append((key, unit))
         could_stay = [it for it in unit.victims if it.could_stay]
         is_enough = not unit.undecided and len(could_stay) >= min(unit.minimum, len(unit.victims))
         if (is_enough and could_stay) if unit.is_whole else victim.could_stay:

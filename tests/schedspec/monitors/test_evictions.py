@@ -209,6 +209,31 @@ def test_a_whole_gang_was_needed_unless_all_its_members_could_have_stayed(cpu: s
     assert set(findings(history)) == found
 
 
+def test_a_gang_is_one_victim_although_another_victim_ends_while_its_evictions_are_written() -> None:
+    """Seen on Kind: one pod was preempted, and was gone before the reclaim of the other pods was written."""
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 4)
+    history.group("urgent", "guest")
+    history.group("claim", "owner")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    history.wait("claim-0", "claim", "1")
+    history.evict("batch-3", "preempted for ns/urgent", is_gone=False)
+    history.evict("batch-0", "reclaimed for ns/claim", is_gone=False)
+    history.show(Kind.POD, "batch-3", "gone", **history.pods["batch-3"])
+    history.evict("batch-1", "reclaimed for ns/claim", is_gone=False)
+    history.evict("batch-2", "reclaimed for ns/claim", is_gone=False)
+    history.bind("claim-0", "claim", "n1", "1")
+    for index in range(3):
+        history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert findings(history, POLICY.replace('"allocate, reclaim"', '"allocate, preempt, reclaim"')) == []
+
+
 def test_a_pod_that_is_evicted_twice_at_once_counts_once() -> None:
     """The search of the whole history counted the pod of each eviction, so that no node could hold them."""
     history = a_cluster()
