@@ -56,12 +56,13 @@ _EXTRA_ARGS = {
     # The cluster lives as long as a run: no data has to survive a power cut.
     "etcd": {"unsafe-no-fsync": "true"},
     # With the default of 20 requests a second, a Deployment of 100 pods would take 5 s. A silent node stays Ready for a
-    # year, so that thousands of nodes need no heartbeats.
+    # year, so that thousands of nodes need no heartbeats; so does a node whose name a former node had (recover.yaml).
     "kube-controller-manager": {
         "kube-api-qps": "1000",
         "kube-api-burst": "2000",
         "leader-elect": "false",
         "node-monitor-grace-period": "8760h",
+        "node-startup-grace-period": "8760h",
     },
 }
 GO = {"GOGC": "400", "GOMEMLIMIT": "1536MiB"}

@@ -117,9 +117,9 @@ def condition(thing: Object | None, kind: str) -> str | None:
     return None
 
 
-def make_not_ready(api: Api, node_name: str) -> None:
-    """Write a fault of the node into its status, as a kubelet would."""
-    broken = [{"type": "Ready", "status": "False", "reason": "Broken"}]
+def make_not_ready(api: Api, node_name: str, status: str = "False") -> None:
+    """Write a fault of the node into its status, as a kubelet would; `Unknown` as the controller manager would."""
+    broken = [{"type": "Ready", "status": status, "reason": "Broken"}]
     path = f"/api/v1/nodes/{node_name}/status"
     api.call("PATCH", path, {"status": {"conditions": broken}}, "application/strategic-merge-patch+json")
 

@@ -73,8 +73,10 @@ def test_the_status_of_a_simulated_node_is_renewed_and_its_faults_remain(
     kwok = Kwok(bare.kubeconfig, tmp_path, progress=print)
     kwok.start()
     try:
-        with a_node(api, "alive"), a_node(api, "broken"):
+        with a_node(api, "alive"), a_node(api, "broken"), a_node(api, "forgotten"):
             make_not_ready(api, "broken")
+            make_not_ready(api, "forgotten", "Unknown")
+            within(lambda: condition(api.get("/api/v1/nodes/forgotten"), "Ready"), lambda seen: seen == "True")
             before = heartbeat(api, "alive")
             within(lambda: heartbeat(api, "alive"), lambda seen: seen > before)
             assert condition(api.get("/api/v1/nodes/alive"), "Ready") == "True"
