@@ -209,7 +209,7 @@ def test_a_whole_gang_was_needed_unless_all_its_members_could_have_stayed(cpu: s
     assert set(findings(history)) == found
 
 
-def test_a_gang_is_one_victim_although_another_victim_ends_while_its_evictions_are_written() -> None:
+def test_a_gang_is_one_victim_although_another_ends_while_it_is_written() -> None:
     """Seen on Kind: one pod was preempted, and was gone before the reclaim of the other pods was written."""
     history = WrittenHistory()
     history.node("n1", cpu="4")
