@@ -126,10 +126,10 @@ class World:
             PolicyRefusedError: the scheduler rejected the policy.
         """
         self.policy, self.policy_name = text, name
-        self.policies[-1] = self.policies[-1]._replace(until=clock.monotonic())
+        asked = clock.monotonic()
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
-        self.policies.append(PolicySpan(text, clock.monotonic()))
+        self.policies[-1:] = [self.policies[-1]._replace(until=asked), PolicySpan(text, clock.monotonic())]
         self._apply_companions()
 
     def render(self, template: str, **parameters: object) -> list[Rendered]:
