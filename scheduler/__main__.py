@@ -7,12 +7,11 @@ no traceback.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, TextIO, cast
+from typing import Any
 
 import click
 
@@ -21,7 +20,7 @@ import click
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from .live.options import ONLY_CONTROLLERS, RUN, options_from
-from .model.printable import PrintableStream
+from .model.printable import printable_streams
 
 PURPOSES = {
     "run": "schedule a cluster",
@@ -66,15 +65,15 @@ def command(name: str) -> click.Command | None:
         case "lint":
             from . import lint  # noqa: PLC0415
 
-            params, call = lint.ARGUMENTS, _printable(lint.main)
+            params, call = lint.ARGUMENTS, printable_streams()(lint.main)
         case "explain":
             from .recording import explain  # noqa: PLC0415
 
-            params, call = explain.ARGUMENTS, _printable(explain.main)
+            params, call = explain.ARGUMENTS, printable_streams()(explain.main)
         case "replay":
             from .recording import replay  # noqa: PLC0415
 
-            params, call = replay.ARGUMENTS, _printable(replay.main)
+            params, call = replay.ARGUMENTS, printable_streams()(replay.main)
         case _:
             return None
     return click.Command(
@@ -107,19 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem.show()
         return problem.exit_code
     return status if isinstance(status, int) else 0
-
-
-def _printable(call: Callable[[SimpleNamespace], int]) -> Callable[[SimpleNamespace], int]:
-    """Let a command print texts of tenants without control characters."""
-
-    def printing(given: SimpleNamespace) -> int:
-        with (
-            contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))),
-            contextlib.redirect_stderr(cast("TextIO", PrintableStream(sys.stderr))),
-        ):
-            return call(given)
-
-    return printing
 
 
 def _serve(given: SimpleNamespace, command: str) -> int:

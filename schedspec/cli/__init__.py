@@ -6,7 +6,6 @@ A command's module is imported when the command is used, so that `schedspec sche
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from .. import distribution
-from ..scheduler.model.printable import PrintableStream
+from ..scheduler.model.printable import printable_streams
 from .answers import NearestCommand
 
 _PURPOSES = {
@@ -180,7 +179,7 @@ def _main(arguments: list[str] | None) -> None:
             arguments, prog_name=distribution.prompt(), standalone_mode=False, complete_var="_SCHEDSPEC_COMPLETE"
         )
     except click.ClickException as problem:
-        with redirect_stderr(PrintableStream(sys.stderr)):
+        with printable_streams():
             problem.show()
         sys.exit(problem.exit_code)
     except click.Abort:

@@ -6,9 +6,7 @@ import difflib
 import itertools
 import math
 import re
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +17,7 @@ import msgspec
 from ..api.errors import HarnessError
 from ..clusters.protocol import ClusterError
 from ..scheduler.model.errors import BadInputError
-from ..scheduler.model.printable import PrintableStream, printable
+from ..scheduler.model.printable import printable, printable_streams
 from ..virtual.state import StateError
 from ..virtual.state.over_time import span_of, time_in
 
@@ -196,9 +194,8 @@ def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
-        printed, told = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
         try:
-            with redirect_stdout(printed), redirect_stderr(told):
+            with printable_streams():
                 return function(*arguments, **options)
         except (HarnessError, ValueError) as problem:
             if not isinstance(problem, HarnessError | BadInputError):

@@ -8,7 +8,9 @@ its code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO
 
 import click
@@ -56,6 +58,13 @@ class PrintableStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+@contextmanager
+def printable_streams() -> Iterator[None]:
+    """Write without control characters to both standard streams within this context."""
+    with redirect_stdout(PrintableStream(sys.stdout)), redirect_stderr(PrintableStream(sys.stderr)):
+        yield
 
 
 def drawable(stream: Any) -> Any:
