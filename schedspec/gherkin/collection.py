@@ -52,6 +52,11 @@ def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
             raise parent.CollectError(f"{shown}:1: the link leads to a folder above it\n  do next: remove it")
 
 
+def is_of_feature(node_id: str) -> bool:
+    """Whether a node id is that of a scenario: workers of xdist send only ids."""
+    return node_id.partition("::")[0].endswith(documents.SUFFIX)
+
+
 def is_ours(item: pytest.Item) -> bool:
     """Whether the item is a scenario of a feature file that we collected."""
     return item.getparent(FeatureFile) is not None

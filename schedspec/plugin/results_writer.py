@@ -94,7 +94,7 @@ class Results:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Store the ids of the scenarios; only workers of xdist collect them."""
-        self._ids = [node_id for node_id in ids if node_id.partition("::")[0].endswith(".feature")]
+        self._ids = [*filter(collection.is_of_feature, ids)]
 
     def pytest_schedspec_judge(self, running: ScenarioRun) -> None:
         """Store the versions of the run's programs while the cluster is reachable."""

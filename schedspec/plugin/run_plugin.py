@@ -250,14 +250,10 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _require_programs(config: pytest.Config, ids: list[str]) -> None:
-    if any(map(_is_of_a_feature, ids)) and not config.stash.get(_REQUIRED, False):
+    if any(map(collection.is_of_feature, ids)) and not config.stash.get(_REQUIRED, False):
         config.stash[_REQUIRED] = True
         preview.show(config, config.stash[OPTIONS], summary.progress_writer(config))
         _check_programs(config.stash[OPTIONS], summary.progress_writer(config))
-
-
-def _is_of_a_feature(node_id: str) -> bool:
-    return node_id.partition("::")[0].endswith(".feature")
 
 
 @pytest.fixture(scope="session")
