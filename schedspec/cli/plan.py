@@ -181,8 +181,8 @@ def _planned(given: dict[str, Any]) -> Plan:
     choice = _choice(given)
     plan = make_plan(_request(given, choice), choice.of)
     if not plan.decided_by:
-        who, *known = foreign.foreign_notes(plan.subject.schedulers, plan.policies) or [""]
-        plan.notes = [*filter(None, [who]), *plan.notes, *known]
+        differences = foreign.foreign_notes(plan.subject.schedulers, plan.policies)
+        plan.notes = [*differences[:1], *plan.notes, *differences[1:]]  # the first says who decides
     if features:
         reads = not plan.asked[0] or reads_policies(find(plan.asked[0]))
         for name in dict.fromkeys(filter(None, plan.asked)):
