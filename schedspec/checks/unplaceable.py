@@ -54,21 +54,17 @@ def offered(nodes: Iterable[dict[str, Any]]) -> Offered:
 def unmet_requests(spec: dict[str, Any], has: Offered) -> Iterator[str]:
     """Yield each label, the node affinity and each resource that a pod requests and no node has."""
     labels, resources, nodes = has
-    missing = [
-        f"the label {label}{nearest(label, labels)}"
-        for label in (f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items())
-        if label not in labels
+    chosen = [
+        {"key": key, "operator": "In", "values": [value]} for key, value in (spec.get("nodeSelector") or {}).items()
     ]
-    yield from missing
+    missing = [label for label in _labels(chosen) if label not in labels]
+    yield from (f"the label {label}{nearest(label, labels)}" for label in missing)
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}
     terms = [
         [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
         for term in required.get("nodeSelectorTerms") or ()
-    ]
-    chosen = [
-        {"key": key, "operator": "In", "values": [value]} for key, value in (spec.get("nodeSelector") or {}).items()
     ]
     terms = [[*chosen, *term] for term in terms] or [chosen]
     if not missing and not any(all(_meets(part, node) for part in term) for term in terms for node in nodes):

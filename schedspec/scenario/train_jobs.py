@@ -35,8 +35,6 @@ _CONTAINER: Final = "node"
 """The container that trains."""
 _READ: Final = object()
 """A field that is carried out, or that belongs to the image."""
-
-
 _TEXT: Final = object()
 """A field that is a text."""
 _TEXTS: Final = object()
