@@ -181,7 +181,7 @@ class Ledger:
         self._lineages.clear()
         self._limits.clear()
         self._unused = None
-        self.keeps_guarantees = self.rules.keeps_guarantees and any(it.guarantee for it in self.queues.values())
+        self.keeps_guarantees = bool(self.rules.queue_plugin) and any(it.guarantee for it in self.queues.values())
         self.changes.of_cluster = self.number = self.number + 1
         self.sums.put(name, after.parent if after is not None else "")
 
@@ -371,13 +371,17 @@ class Ledger:
 
     @property
     def unused(self) -> UnusedGuarantees:
-        """The unused guarantees of queues; of recent specs, the smaller amounts count, for the own queue the larger."""
+        """The unused guarantees of queues; of recent specs, the smaller amounts count, for the own queue the larger.
+
+        If pods with cards count no cpu and memory, nothing counts as used: the ledger does not know which these are.
+        """
         if self._unused is None:
             lines = {name: self.lineage(name) for name in self.queues if name != ROOT}
             parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}
             guarantees = {name: least_guarantee(self.lately(name)) for name in parents}
             own = {name: largest_guarantee(self.lately(name)) for name in parents}
-            self._unused = UnusedGuarantees(parents, guarantees, self.below, own)
+            held = (lambda _: {}) if self.rules.are_cards_unlimited else self.below
+            self._unused = UnusedGuarantees(parents, guarantees, held, own)
         return self._unused
 
     def limits(self, queue: str) -> Amounts:
@@ -385,7 +389,7 @@ class Ledger:
         found = self._limits.get(queue)
         if found is None:
             spec, remainder = self.queues.get(queue), Amounts()
-            if self.rules.keeps_guarantees:
+            if self.rules.counts_guarantees:
                 total = amounts.total(self.has.values())
                 remainder = left_by_guarantees(total, self.queues, self.lineage(queue), is_tree=self.rules.is_tree)
             found = self._limits[queue] = lowest(remainder, spec.capability if spec is not None else {})

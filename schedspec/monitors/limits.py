@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from . import amounts
 from .amounts import NONE, Amounts, Object
-from .rules import ROOT, Rules
+from .rules import CARD_PLUGIN, ROOT, Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
 CLUSTER = ""
@@ -33,14 +33,15 @@ class QueueSpec:
 
     @classmethod
     def of(cls, queue: Object, rules: Rules) -> QueueSpec:
-        """Read a queue. Zero cpu or memory is no limit for Volcano's plugins capacity and proportion."""
+        """Read a queue. Zero cpu or memory is no limit; capacity-card knows guarantees of cpu and memory only."""
         spec = queue.get("spec") or {}
-        unlimited = ("cpu", "memory") if rules.keeps_guarantees else ()
+        unlimited = ("cpu", "memory") if rules.queue_plugin else ()
+        guarantee = amounts.parse((spec.get("guarantee") or {}).get("resource"))
         capability = amounts.parse(spec.get("capability"))
         return cls(
             parent_of(queue),
             {name: amount for name, amount in capability.items() if amount > 0 or name not in unlimited},
-            amounts.parse((spec.get("guarantee") or {}).get("resource")),
+            without_cards(guarantee) if rules.queue_plugin == CARD_PLUGIN else guarantee,
             card_quota(queue),
             spec.get("reclaimable") is not False,
             spec,

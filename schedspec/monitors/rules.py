@@ -45,8 +45,8 @@ class Rules:
         return next((name for name in QUEUE_PLUGINS if name in self._plugins), "")
 
     @property
-    def keeps_guarantees(self) -> bool:
-        """Whether its queue plugin keeps the guarantees of queues."""
+    def counts_guarantees(self) -> bool:
+        """Whether guarantees also lower the limits of other queues and bound reclaim; each queue plugin keeps them."""
         return self.queue_plugin in ("capacity", "proportion")
 
     @property

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from .. import amounts
 from ..amounts import NONE, Amounts
 from ..ledger import Ledger, Monitor
-from ..limits import CLUSTER, UnusedGuarantees, without_cards
+from ..limits import CLUSTER, UnusedGuarantees
 from ..lives import Eviction, Pod
-from ..rules import CARD_PLUGIN, Rules
+from ..rules import Rules
 
 
 class _Bind(NamedTuple):
@@ -56,17 +56,14 @@ class GuaranteeMonitor(Monitor):
         self._cuts: list[_GuaranteeEviction] = []
         self._unnamed: dict[str, Amounts] = {}
         """Node → what evictions without a named preemptor freed there, and no bind has used."""
-        self._has_cards = rules.queue_plugin == CARD_PLUGIN
 
     def on_bound(self, pod: Pod) -> None:
         """Compare what is free in the cluster and in each ancestor with the unused guarantees of other queues."""
         ledger, rules = self.ledger, self.rules
         unnamed = self._use_unnamed(pod) if self._unnamed and pod.job.queue else {}
-        if not (ledger.keeps_guarantees or self._has_cards) or not pod.job.queue:
+        if not ledger.keeps_guarantees or rules.are_cards_unlimited or not pod.job.queue:
             return
         requested = {name: amount for name, amount in pod.requests.items() if amount > 0 and name != "pods"}
-        if self._has_cards:  # a card is no dimension of its quotas
-            requested = {} if rules.are_cards_unlimited else without_cards(requested)
         line, unused = ledger.lineage(pod.job.queue), ledger.unused
         pools = {CLUSTER: ledger.free}
         for name in line[1:]:
@@ -113,7 +110,7 @@ class GuaranteeMonitor(Monitor):
         ledger = self.ledger
         if not eviction.preemptors and pod.node:
             self._unnamed[pod.node] = amounts.total((self._unnamed.get(pod.node, {}), pod.requests))
-        if eviction.action != "reclaim" or not ledger.keeps_guarantees:
+        if eviction.action != "reclaim" or not (ledger.keeps_guarantees and self.rules.counts_guarantees):
             return
         preemptors = [ledger.jobs[name] for name in eviction.preemptors if name in ledger.jobs]
         receives = {name for job in preemptors if job.pods for name in ledger.lineage(job.queue)}
