@@ -114,3 +114,30 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | 1    |
         | 3    |
         | 4    |
+
+  Rule: Two queues do not evict each other's work for ever
+
+    @dialect
+    Scenario: Nobody is preempted for a job that another queue would reclaim next
+      # "large" exceeds the share of its queue in memory: "claim" would reclaim it, and then "small" would run again.
+      Given the policy "shared-cards"
+      And these nodes:
+        | node   | cpu | memory |
+        | node-1 | 2   | 16Gi   |
+      And these priority classes:
+        | class | value |
+        | high  | 100   |
+      And these queues:
+        | queue | deserved          |
+        | guest | cpu 2, memory 8Gi |
+        | owner | cpu 2, memory 8Gi |
+      And these jobs run:
+        | job   | queue | cpu | memory |
+        | small | guest | 2   | 4Gi    |
+      When these jobs are submitted:
+        | job   | queue | cpu | memory | priority |
+        | claim | owner | 2   | 4Gi    |          |
+        | large | guest | 2   | 12Gi   | high     |
+      Then "large" stays pending
+      And "small" keeps running
+      And nothing is evicted

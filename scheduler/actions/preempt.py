@@ -11,7 +11,8 @@ from __future__ import annotations
 from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
-from ..preemption import PREEMPT, CycleCache, PreemptionRequest, make_room
+from ..preemption import CycleCache, make_room
+from ..preemption.outranked import preempting
 from ..preemption.request import starving_jobs
 
 
@@ -24,10 +25,10 @@ def preempt(session: Session) -> None:
     for of_queue in ServingOrder(session, starving).queues():
         for _, job in ServingOrder(session, of_queue):
             with session.attempt(job, on_cap=cache.forget):
-                make_room(PreemptionRequest(session, PREEMPT, job), cache)
+                make_room(preempting(session, job), cache)
         for _, job in ServingOrder(session, _still_starving(session, of_queue)):
             with session.attempt(job, on_cap=cache.forget):
-                make_room(PreemptionRequest(session, PREEMPT, job, within_job=True), cache)
+                make_room(preempting(session, job, within_job=True), cache)
     cache.reprieve_unneeded()
 
 

@@ -54,6 +54,10 @@ class Statement:
         """Release the capacity that the task was pipelined onto."""
         self._move(task, TaskStatus.PENDING, "")
 
+    def run(self, task: Task) -> None:
+        """Let a placed task run, to see what could follow."""
+        self._move(task, TaskStatus.RUNNING, task.node)
+
     def evict(self, task: Task, reason: VictimReason) -> None:
         """Evict the task; its capacity counts as releasing from now on."""
         self._move(task, TaskStatus.RELEASING, task.node, reason)

@@ -1,16 +1,26 @@
-"""Find the job for which `preempt` is about to evict a job that would reclaim.
+"""See one action ahead, so that nobody is evicted for a job that could not keep the room.
 
-The preemption is tried, and undone, before victims are evicted for a job that could not start in their room.
+1. No job reclaims that `preempt` is about to evict for a more important job of its queue.
+2. No job preempts that another queue is about to reclaim, unless that queue could reclaim the victims as well. Two
+   queues would otherwise evict each other's jobs for ever: in each, the less important job is within the share, and
+   the more important one, which preempts it, is not.
+
+The other action is tried, and undone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ..framework.session import Session
 from ..model.job import Job
+from ..model.task import Task, TaskStatus
+from ..reasons import ReclaimedNext
 from .cycle_cache import CycleCache, request_kind
 from .domains import limits_of
 from .preemptor import search, waiting_tasks
-from .request import PREEMPT, PreemptionRequest, starving_jobs
+from .request import PREEMPT, RECLAIM, PreemptionRequest, starving_jobs
+from .solver import Solver
 
 
 def preempts_whole(session: Session, job: Job, cache: CycleCache) -> Job | None:
@@ -24,10 +34,67 @@ def preempts_whole(session: Session, job: Job, cache: CycleCache) -> Job | None:
 
 def _preempts(session: Session, other: Job, job: Job, cache: CycleCache) -> bool:
     """Try to preempt for a job; whether that evicts all running tasks of `job`. Nothing changes."""
-    request, tasks = PreemptionRequest(session, PREEMPT, other), waiting_tasks(session, other)
+    request, tasks = preempting(session, other), waiting_tasks(session, other)
     if limits_of(request) is not None:
         return False
     solver, starts, _ = search(request, tasks, cache, request_kind(request, tasks[0]))
     is_evicted = starts and any(victim.option.whole and victim.option.job == job.key for victim in solver.victims)
     solver.statement.discard()
     return is_evicted
+
+
+def preempting(session: Session, job: Job, *, within_job: bool = False) -> PreemptionRequest:
+    """Return the request of `preempt` for a job, to which the reclaim that would follow objects."""
+    request = PreemptionRequest(session, PREEMPT, job, within_job=within_job)
+    if RECLAIM in session.policy.actions:
+        request.objection = _reclaimed_next
+    return request
+
+
+def _reclaimed_next(request: PreemptionRequest, solver: Solver) -> ReclaimedNext | None:
+    """Return that a job of another queue could reclaim what was placed, but not the victims; None if none could."""
+    session, statement = request.session, solver.statement
+    cache = CycleCache.of(session)
+    victims = [task for task, _ in statement.evictions]
+    savepoint = statement.savepoint()
+    for task in victims:
+        statement.release(task)
+    for task in solver.placed:
+        statement.run(task)
+    after = [job for job in _of_other_queues(request) if _reclaims(session, job, solver.placed, cache)]
+    statement.rollback(savepoint)
+    if not after:
+        return None
+    for task in solver.placed:
+        statement.release(task)
+    for task in victims:
+        statement.restore(task)
+    found = next((job for job in after if not _reclaims(session, job, victims, cache)), None)
+    statement.rollback(savepoint)
+    return None if found is None else ReclaimedNext(found.key)
+
+
+def _of_other_queues(request: PreemptionRequest) -> Iterator[Job]:
+    """Yield the jobs of other queues that starve, one of each queue and shape."""
+    session, known = request.session, set[object]()
+    jobs = session.selection.served(session.sums.undecided)
+    for job in starving_jobs(session, (job for job in jobs if job.queue != request.job.queue)):
+        tasks = job.by_status[TaskStatus.PENDING].values()
+        kind = job.queue, job.min_available, tuple(sorted(task.shape for task in tasks))
+        session.work.spend(1)
+        if kind not in known and not session.hooks.overused(session.queues[job.queue]):
+            known.add(kind)
+            yield job
+
+
+def _reclaims(session: Session, job: Job, victims: Iterable[Task], cache: CycleCache) -> bool:
+    """Try to reclaim for a job; whether that evicts one of the tasks, which run. Nothing changes."""
+    request, tasks = PreemptionRequest(session, RECLAIM, job), waiting_tasks(session, job)
+    names = {task.node for task in victims}
+    nodes = [session.nodes.by_name[name] for name in names]
+    if not cache.shared(request, None, None).victim_filter.permits_any(tasks[0], nodes):
+        return False
+    solver, starts, _ = search(request, tasks, cache, None)
+    evicted = {task.uid for task, _ in solver.statement.evictions}
+    solver.statement.discard()
+    return starts and any(task.uid in evicted for task in victims)

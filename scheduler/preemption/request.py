@@ -8,21 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Statuses, Task, TaskStatus
 from ..policy.tiers import Permitted, Protections, Spares
-from ..reasons import ProtectedBy
+from ..reasons import ProtectedBy, UnschedulableReason
 from ..topology.domains import Domain
 from ..topology.subgroups import SubGroup
+
+if TYPE_CHECKING:
+    from .solver import Solver
 
 Where = Callable[[Task], Domain | None]
 """Return the domain in which room is made for a task; None for any node."""
 
 
+Objection = Callable[["PreemptionRequest", "Solver"], UnschedulableReason | None]
+"""Return why the job of a request may not have the victims of a solver that has placed all of its tasks."""
+
+
 def _anywhere(_: Task) -> Domain | None:
+    return None
+
+
+def _no_objection(*_: object) -> None:
     return None
 
 
@@ -46,6 +58,7 @@ class PreemptionRequest:
     """The statuses of candidates: running for reclaim; running or bound for preempt."""
     within_job: bool = False
     holders: Sequence[Job] = ()
+    objection: Objection = _no_objection
     reprieves: bool = field(init=False)
     """Whether victims are found as `scheduler.preemption.topology_aware` does."""
     where: Where = _anywhere

@@ -56,6 +56,7 @@ from .waiting import (
     QueueExcess,
     QueueLimit,
     QueueOverused,
+    ReclaimedNext,
     Refusal,
     TooCostly,
     TopologyUnmet,

@@ -253,6 +253,7 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.NotBackfilled: lambda why: f"{count(why.pods, 'pod')} without requests, and the policy names no backfill action",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
     w.Outranked: lambda why: f"{why.job}, of higher priority, takes the room",
+    w.ReclaimedNext: lambda why: f"preempt: {why.job} of another queue would reclaim what it gets",
     w.NodeUnfit: _node_unfit,
     w.WrongCard: lambda why: f"{why.task}: {why.problem}",
     w.WrongService: lambda why: f"{why.task} may not reclaim: its service type is {why.service}",

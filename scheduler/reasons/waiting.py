@@ -218,6 +218,12 @@ class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
     job: str
 
 
+class ReclaimedNext(msgspec.Struct, frozen=True, tag="reclaimed-next"):
+    """A job of another queue would reclaim at once what the job gets, because it lifts its queue above its share."""
+
+    job: str
+
+
 class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
     """A task no longer fits on the node on which room was freed for it.
 
@@ -352,6 +358,7 @@ UnschedulableReason = (
     | NotBackfilled
     | Unsupported
     | Outranked
+    | ReclaimedNext
     | NodeUnfit
     | WrongCard
     | WrongService

@@ -203,7 +203,23 @@ class _Search:
     def _permits(self, action: str, units: tuple[_Unit, ...]) -> bool:
         if not self._stays_within_limits(units) or not self._keeps_guarantees(units):
             return False
-        return action == "preempt" or (self._is_within_share() and self._can_go(units))
+        if action == "preempt":
+            return not self._is_claimed_by_others() or not self._lifts_above_share(units)
+        return self._is_within_share() and self._can_go(units)
+
+    def _is_claimed_by_others(self) -> bool:
+        """Whether a job of another queue waits, and might reclaim what the job gets."""
+        return "reclaim" in self._policy.actions and any(it.queue != self._work.queue for it in self._end.waiting)
+
+    def _lifts_above_share(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether a queue above the job would hold more than it deserves of what the job takes beyond the units."""
+        freed = sum_of(tuple(unit.frees.items()) for unit in units)
+        taken = {name: amount - freed.get(name, 0) for name, amount in self._claim.items()}
+        return any(
+            amount > 0 and self._shares.held(queue).get(name, 0) + amount > self._shares.least_share(queue).get(name, 0)
+            for queue in self._shares.above(self._work.queue)
+            for name, amount in taken.items()
+        )
 
     def _stays_within_limits(self, units: tuple[_Unit, ...]) -> bool:
         """Whether the queue of the job, and each queue above it, may hold the job after the units are gone."""

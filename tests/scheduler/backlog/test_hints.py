@@ -67,6 +67,7 @@ REASONS: list[tuple[r.UnschedulableReason, set[str]]] = [
     (r.QueueExcess("preempt", "q", "cpu", 2, 1, "capability", 1), set(ANY)),
     (r.NoGroup("t/j"), set(ANY)),
     (r.Outranked("t/other"), set(ANY)),
+    (r.ReclaimedNext("t/other"), set(ANY)),
     (r.NodeUnfit("n1"), set(ANY)),
     (r.PluginMessage("plugin", "m"), set(ANY)),
 ]
