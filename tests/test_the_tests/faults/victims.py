@@ -14,7 +14,7 @@ from schedspec.scheduler.live.loop import CycleLoop
 from schedspec.scheduler.model.job import Job
 from schedspec.scheduler.model.task import HOLDING, Task, TaskStatus
 from schedspec.scheduler.plugins.queue.capacity import Capacity
-from schedspec.scheduler.preemption import eligibility, order, preemptor
+from schedspec.scheduler.preemption import eligibility, order, outranked, preemptor
 from schedspec.scheduler.preemption.eligibility import VictimFilter
 from schedspec.scheduler.preemption.quota_bound import QuotaBound
 from schedspec.scheduler.preemption.reprieve import Reprieve
@@ -164,6 +164,12 @@ FAULTS = (
         instead((Capacity, "progresses", _loses_what_falls_idle)),
         ("queue_capacity/shapes: A pod of 4 cpus", "queue_capacity/shapes: A pod without a card"),
         acts=False,
+    ),
+    Fault(
+        "reclaimed-next",
+        "preempts for a job that another queue reclaims next",
+        instead((outranked, "_reclaimed_next", always(None))),
+        ("queue_capacity/shapes: Nobody is preempted",),
     ),
     Fault(
         "launcher-first",
