@@ -178,12 +178,13 @@ def _note_unfilled(session: Session) -> None:
 
 def _note_unplaceable(session: Session) -> None:
     """Record for each job without a node whether the nodes could hold it at all."""
-    refusals = session.decisions.refusals
+    refusals, empty = session.decisions.refusals, None
     for job in session.selection.undecided:
         refusal = refusals.get(job.key)
         if refusal is None or NoNode not in map(type, refusal.items):
             continue
-        if (why := session.shared(EmptyNodes).why_never(job)) is not None:
+        empty = empty or session.shared(EmptyNodes)
+        if (why := empty.why_never(job)) is not None:
             refusals[job.key] = refusal.also(why)
 
 

@@ -180,8 +180,10 @@ class QueuePlugin(
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         """Return how much a queue may hold at most so that the job is within the limit that refused it."""
+        if not isinstance(why, QueueLimit) or not self.in_requests:
+            return ()
         is_admission = self.session.is_pending(job)
-        if not isinstance(why, QueueLimit) or not self.in_requests or not (is_admission or self.limits_are_fixed):
+        if not (is_admission or self.limits_are_fixed):
             return ()
         if self.queue_attributes.by_name[why.queue].children:
             return (HoldingsBound(why.queue),)

@@ -74,8 +74,10 @@ class Proportion(LendingPlugin, Overused):
         return None if broken is None else not_entitled(attributes, amount, broken.dimension)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        if not isinstance(why, NotEntitled | QueueLimit):
+            return ()
         is_pending = self.session.is_pending(job)
-        if not isinstance(why, NotEntitled) and (is_pending or not isinstance(why, QueueLimit)):
+        if is_pending and isinstance(why, QueueLimit):
             return super().quota_bounds(job, why)
         wanted = why.requested if is_pending else self.least_wanted(job, why.dimension)
         return (HoldingsBound(why.queue, why.dimension, -wanted, of_deserved=True),)
