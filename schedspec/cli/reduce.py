@@ -16,9 +16,10 @@ from ..api.errors import HarnessError
 from ..lab.explore.judge import found_by_monitors, monitors
 from ..lab.reduce import confirm, feature, of_record, of_recording, written
 from ..lab.reduce.confirm import Site
+from ..lab.reduce.incident import OF_RECORDINGS, reduce_incident
 from ..lab.reduce.live import Live
 from ..lab.reduce.of_recording import is_recording
-from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
+from ..lab.reduce.reduce import Reduced, ReductionInput
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.loader import load_policy, read_policy
@@ -82,19 +83,29 @@ def reduce_command(
     refuse_one_file_twice([("-o", out)], [("STATE", state), ("--policy", policy)])
     if out.is_file() and _OWN not in out.read_text("utf-8", "replace"):
         raise HarnessError(f"-o {out}: is a file that reduce has not written\n  do next: name a new file")
-    if because.startswith("monitor ") and (name := because.rsplit(maxsplit=1)[-1]) not in MONITORS:
-        raise HarnessError(f"--because {because!r}: no monitor {name}\n  do next: name one of {', '.join(MONITORS)}")
+    known = [*MONITORS, *OF_RECORDINGS]
+    if because.startswith("monitor ") and (name := because.rsplit(maxsplit=1)[-1]) not in known:
+        raise HarnessError(f"--because {because!r}: no monitor {name}\n  do next: name one of {', '.join(known)}")
     because = of_record.because_of(state) if because == of_record.FAILED else because
     with tempfile.TemporaryDirectory() as folder:
         live = Live(site, Path(folder), minutes) if site.scheduler != confirm.OWN else None
         found = _reduce(
             state, because, _text_of(state, policy), live, is_over=_budget(minutes, cases, live), folder=Path(folder)
         )
-    monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
+    monitor = rule_of(found.signature).partition(":")[0]
     comments = [f"{_OWN} {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
+    if found.stands_in_for:
+        model = f"by its model in the place of {found.stands_in_for}"
+        comments = [
+            f"{_OWN} {written.own_version()} {model}, from {found.before} objects",
+            f"{because}, in {state.name}",
+        ]
     comments += [f"Run it: schedspec test {out.name} {site.shown}", *written.names_of_the_state(found)]
     thens: tuple[str, ...] = ()
-    if monitor and live is None:
+    if found.acted:
+        comments.append(f"It fails where the scheduler acts as recorded: {found.acted}")
+        thens = tuple(written.thens_of_monitor(monitor, found.case.subject, found.case))
+    elif monitor and live is None:
         last = next(finding for finding in found_by_monitors(found.case) if finding.name == rule_of(found.signature))
         comments, thens = [*comments, f"It fails because of this finding: {last.text}"], last.thens
     elif monitor:
@@ -106,7 +117,7 @@ def reduce_command(
         click.echo(f"  {note}")
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")
-    return _confirm(out, monitor, site)
+    return _confirm_acts(out, monitor, found.stands_in_for) if found.acted else _confirm(out, monitor, site)
 
 
 def _budget(minutes: float, cases: int | None, live: Live | None) -> Callable[[], bool]:
@@ -139,6 +150,19 @@ def _text_of(state: Path, policy: Path | None) -> str:
     text = read_policy(policy or beside)
     load_policy(text, str(policy or beside))
     return text
+
+
+def _confirm_acts(out: Path, monitor: str, scheduler: str) -> int:
+    """Print what a feature of recorded acts shows with our model; return the exit status."""
+    ran = confirm.run([out])
+    if ran.problem and not ran.finds(monitor):
+        click.echo(f"  it fails for another reason than the monitor {monitor}: {ran.problem}", err=True)
+        return 1
+    by = f" --scheduler {scheduler}" if scheduler else ""
+    model = "does the same" if ran.problem else "decides otherwise, so that it passes"
+    click.echo(f"  schedspec's model {model}: {distribution.prompt()} test {out} --cluster simulated")
+    click.echo(f"  whether the scheduler does it again: {distribution.prompt()} test {out} --cluster embedded{by}")
+    return 0
 
 
 def _confirm(out: Path, monitor: str, site: Site) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,26 +19,63 @@ from ..recorder.judge import Finding, Judge
 from ..recorder.versions import VersionReader
 from ..simulate.monitored import MonitoredRun
 
+DECIDED = 10.0
+"""Seconds within which the evictions of one decision are written, and their victims are marked."""
+
 
 def states_before_evictions(recording: Path, pod: str) -> Iterator[State]:
-    """Yield the state before each eviction or deletion of the pod `namespace/name` that ran. Raises StateError."""
+    """Yield the states before each eviction or deletion of the pod `namespace/name` that ran. Raises StateError.
+
+    The victims of a decision are evicted one after the other. So the state before the first of them follows, too.
+    """
     known = ""
+    lately: deque[tuple[float, str]] = deque()
     for at, given in inputs_over_time(recording):
         seen = _pod(given)
-        if seen is not None and seen.metadata.uid != known and _is_victim(seen, pod):
+        if seen is None or not _is_victim(seen, seen.metadata.key) or seen.metadata.uid in {uid for _, uid in lately}:
+            continue
+        lately.append((at, seen.metadata.uid))
+        while lately[0][0] < at - DECIDED:
+            lately.popleft()
+        if seen.metadata.key == pod and seen.metadata.uid != known:
             known = seen.metadata.uid
-            yield state_over_time(recording, at, partial(_is, holds=partial(_is_victim, pod=pod)))
+            for moment, uid in dict.fromkeys((lately[-1], lately[0])):
+                yield state_over_time(recording, moment, partial(_is, holds=partial(_is_marked, uid=uid)))
 
 
-def states_before_findings(recording: Path, monitor: str, policy: str) -> Iterator[State]:
-    """Yield the state before each act in which a monitor finds something. Raises StateError."""
+def states_while_waiting(recording: Path, name: str) -> Iterator[State]:
+    """Yield the states right before a pod of a job that waited was bound, the last one first. Raises StateError.
+
+    `name`: the pod, its PodGroup, or the owner of the pod, as `namespace/name`.
+    """
+    found: list[tuple[float, str]] = []
+    waiting: set[str] = set()
+    for at, given in inputs_over_time(recording):
+        seen = _pod(given)
+        if seen is None or not _belongs(seen, name):
+            continue
+        if not seen.spec.node_name:
+            waiting.add(seen.metadata.uid)
+        elif seen.metadata.uid in waiting:
+            waiting.remove(seen.metadata.uid)
+            found.append((at, seen.metadata.uid))
+    for at, uid in reversed(found):
+        yield state_over_time(recording, at, partial(_is, holds=partial(_has_uid, uid=uid)))
+
+
+def findings(recording: Path, monitor: str, policy: str) -> list[Finding]:
+    """Return what a monitor finds in the recording of a cluster. Raises StateError."""
     found: list[Finding] = []
     judge = Judge(found.append)
     VersionReader(judge, policy=policy or None).read_all(inputs_over_time(recording))
     judge.end(float("inf"))
-    for finding in (finding for finding in found if finding.monitor == monitor):
-        is_about = partial(_is_about, name=finding.about)
-        yield state_over_time(recording, finding.at, partial(_is, holds=is_about))
+    return [finding for finding in found if finding.monitor == monitor]
+
+
+def state_before_finding(recording: Path, finding: Finding) -> State:
+    """Return the state before the act in which a monitor finds something. Raises StateError."""
+    is_about = partial(_is_about, name=finding.about)
+    return state_over_time(recording, finding.at, partial(_is, holds=is_about))
 
 
 def _pod(given: Input) -> Pod | None:
@@ -53,6 +91,20 @@ def _is_victim(seen: Pod, pod: str) -> bool:
     marks = {condition.type for condition in seen.status.conditions or () if condition.status == "True"}
     is_marked = seen.metadata.deletion_timestamp is not None or "DisruptionTarget" in marks
     return seen.metadata.key == pod and is_marked and seen.status.phase not in ("Succeeded", "Failed")
+
+
+def _is_marked(seen: Pod, uid: str) -> bool:
+    return _has_uid(seen, uid) and _is_victim(seen, seen.metadata.key)
+
+
+def _has_uid(seen: Pod, uid: str) -> bool:
+    return seen.metadata.uid == uid
+
+
+def _belongs(seen: Pod, name: str) -> bool:
+    """Whether a pod, its job or its owner has this name."""
+    owners = (f"{seen.metadata.namespace}/{owner.name}" for owner in seen.metadata.owner_references or ())
+    return _is_about(seen, name) or name in owners
 
 
 def _is_about(seen: Pod, name: str) -> bool:

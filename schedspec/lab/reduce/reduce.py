@@ -7,27 +7,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.loader import load_policy, plain_text, read_policy
-from ...virtual.state import State, read_state, require_ours
-from ...virtual.state.over_time import segments_over_time
+from ...virtual.state import State
 from . import of_recording, signature
 from .case import Case, map_work
 from .feature import describe, title_of
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, merge_steps, remove_objects, variants
-from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
+from .simplify import (
+    fill_empty_nodes,
+    old_names,
+    renamed,
+    simplify_amounts,
+    simplify_fields,
+    simplify_names,
+    simplify_policy,
+)
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
-_MAX_MOMENTS = 10
-"""Maximum number of findings of a monitor in a recording that are tried, in order."""
 _WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits', 'monitor NAME' or 'policy FILE'"
 
 
@@ -36,7 +40,7 @@ class IncidentError(BadInputError):
 
 
 class SilentError(IncidentError):
-    """A monitor finds nothing when the state is played."""
+    """The incident does not happen again when the state is played."""
 
 
 @dataclass(slots=True)
@@ -52,6 +56,10 @@ class Reduced:
     """Parts of the state that no sentence can express."""
     tried: int = 0
     notes: list[str] = field(default_factory=list)
+    stands_in_for: str = ""
+    """The scheduler of the incident, in whose place our model decides; empty if none is replaced."""
+    acted: str = ""
+    """What `judge` finds in the recorded acts, which our model does not repeat; empty if it does."""
     names_in_state: dict[str, str] = field(default_factory=dict)
     """Names in the state of the jobs and queues of the case, by new name; a job is named `namespace/name`."""
 
@@ -78,76 +86,23 @@ class ReductionInput:
         return self.shows is not signature.shows
 
 
-def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
-    """Reduce an incident in a state file or a recording.
-
-    `because`: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`. `policy`:
-    the text of the policy in force; empty: the policy of the state. Raises StateError, IncidentError, PolicyError.
-    """
-    name, kind = _parse(because)
-    if segments_over_time(path):
-        silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
-        return _reduce_first(path, _recorded_states(path, name, kind, policy), because, policy, known, silent=silent)
-    if kind == BROKEN and of_recording.is_recording(path):
-        silent = f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time"
-        states = (
-            of_recording.state_before(path, of_recording.at_moment(moment)) for moment in known.moments(path, name)
-        )
-        return _reduce_first(path, states, because, policy, known, silent=silent)
-    return _reduce_at(
-        path,
-        of_recording.state_before(path, of_recording.evicts(name) if kind == EVICTED else None),
-        because,
-        policy,
-        known,
-    )
-
-
-def _recorded_states(path: Path, name: str, kind: str, policy: str) -> Iterator[State]:
-    """Yield the states of a cluster's recording from which an incident may follow."""
-    if kind == BROKEN:
-        states = of_recording.states_before_findings(path, name, policy)
-    else:
-        states = of_recording.states_before_evictions(path, name) if kind == EVICTED else iter([read_state(path)])
-    for state in states:
-        require_ours(state)
-        yield state
-
-
-def _reduce_first(
-    path: Path, states: Iterable[State], because: str, policy: str, known: ReductionInput, *, silent: str
+def reduce_state(
+    state: State, because: str, policy: str, known: ReductionInput, *, undo_evictions: bool = False
 ) -> Reduced:
-    """Reduce an incident in a recording, from the first state that shows it again; `silent`: there was no state."""
-    problem = IncidentError(silent)
-    for state in islice(states, _MAX_MOMENTS):
-        try:
-            return _reduce_at(path, state, because, policy, known)
-        except SilentError as error:
-            problem = error
-    raise problem
-
-
-def _reduce_at(path: Path, state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
-    text = policy or (state.policy.text if state.policy is not None else "")
-    if not text:
-        raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
-    load_policy(text, "policy" if policy else str(path))
-    return reduce_state(state, because, plain_text(text), known)
-
-
-def reduce_state(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident that follows from a state.
+
+    `undo_evictions`: whether pods that terminate count as running; a victim that is to be evicted always does.
 
     Raises:
         IncidentError: the state does not contain the incident or lead to it.
         PolicyError: the policy cannot be read.
     """
-    name, kind = _parse(because)
+    name, kind = parse_because(because)
     if known.is_live:
         return _reduce_live(state, because, policy, known)
     marked = state.objects["Pod"].get(name)
-    undo_evictions = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
-    case, left_out, of_pod = make_case(state, policy, undo_evictions=undo_evictions)
+    is_marked = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
+    case, left_out, of_pod = make_case(state, policy, undo_evictions=undo_evictions or is_marked)
     check_queues(case, state.source)
     wanted: signature.Signature
     if kind == BROKEN:
@@ -158,7 +113,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         case, wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
-    found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
+    found.left_out, found.names_in_state = left_out, names_in_state(found.names_in_state, state, of_pod)
     if isinstance(wanted, signature.DifferentFate):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
@@ -166,7 +121,7 @@ def reduce_state(state: State, because: str, policy: str, known: ReductionInput)
 
 def _reduce_live(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce what another scheduler did. Its reasons are unknown: a case shows only an eviction, a wait or a breach."""
-    name, kind = _parse(because)
+    name, kind = parse_because(because)
     if kind == DIFFERS:
         raise IncidentError(f"{because}: policies are compared with our scheduler\n  do next: leave out --scheduler")
     case, left_out, of_pod = make_case(state, policy, undo_evictions=True)
@@ -180,7 +135,7 @@ def _reduce_live(state: State, because: str, policy: str, known: ReductionInput)
             else signature.EvictedFate("", within_queue=False, whole_gang=False)
         )
     found = reduce_part(case, wanted, known)
-    found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
+    found.left_out, found.names_in_state = left_out, names_in_state(found.names_in_state, state, of_pod)
     return found
 
 
@@ -208,13 +163,17 @@ def _is_idle(case: Case) -> bool:
     return not (any(job.nodes for job in case.jobs) and any(len(job.nodes) < job.pods for job in case.jobs))
 
 
-def _names_in_state(found: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
-    """Return new name → name in the state. `make_case` has numbered the jobs, but not renamed the queues."""
+def names_in_state(found: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
+    """Return new name → name in the state; `found`: new name → name in the case.
+
+    `make_case` has numbered the jobs, but not renamed the queues.
+    """
     jobs = {of_pod[pod.metadata.key]: key for key, pods in state.of_job().items() for pod in pods}
     return {new: jobs.get(old, old) for new, old in found.items()}
 
 
-def _parse(because: str) -> tuple[str, str]:
+def parse_because(because: str) -> tuple[str, str]:
+    """Return the object, monitor or file that an incident names, and what happened to it."""
     words = because.split()
     if len(words) == 4 and words[0] == "pod" and " ".join(words[2:]) == EVICTED:
         return words[1], EVICTED
@@ -226,15 +185,15 @@ def _parse(because: str) -> tuple[str, str]:
 
 
 def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> str:
+    if name in of_pod:
+        return of_pod[name]
     if kind == EVICTED:
-        if name in of_pod:
-            return of_pod[name]
         raise IncidentError(
             f"{state.source}: no pod {name} that belongs to a PodGroup\n"
             "  do next: name a pod of the state as NAMESPACE/NAME; if the pod was deleted, reduce a recording"
         )
     groups = state.objects["PodGroup"]
-    jobs = [key for key in groups if key == name or (key.startswith(f"{name}-") and _owner(groups[key]) == name)]
+    jobs = [key for key in groups if name in (key, _owner(groups[key]))]
     pods = state.of_job().get(jobs[0]) if len(jobs) == 1 else None
     if not pods:
         raise IncidentError(
@@ -289,7 +248,7 @@ def _signature(case: Case, because: str, kind: str) -> tuple[Case, signature.Sig
         if evicted is not None:
             return replace(case, preemptor=signature.preemptor_of(evicted)), signature.of_eviction(evicted)
     what = "does not wait" if kind == WAITS else "is not evicted"
-    raise IncidentError(
+    raise SilentError(
         f"{because}: it {what} when our scheduler decides on the state and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or reduce a recording of that time"
     )
@@ -316,6 +275,7 @@ def reduce_case(case: Case, wanted: signature.Signature, known: ReductionInput) 
             merge_steps(tester)
         _shrink(tester, policies)
         merge_steps(tester)
+        fill_empty_nodes(tester)
         named = tester.best
         simplify_names(tester)
     except OutOfBudgetError:

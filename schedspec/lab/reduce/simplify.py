@@ -141,6 +141,13 @@ def simplify_amounts(tester: Tester) -> None:
             tester.propose(cases.map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
 
 
+def fill_empty_nodes(tester: Tester) -> None:
+    """Give nodes without cpu or memory the least amount: a table of nodes has no node on which no pod could run."""
+    for node in tester.best.all_nodes:
+        least = tuple((name, amount or int(name in (resources.CPU, resources.MEMORY))) for name, amount in node.has)
+        tester.propose(cases.map_nodes(tester.best, {node.name: replace(node, has=least)}))
+
+
 def _lower(tester: Tester, dimension: str, number: int) -> None:
     """Lower a dimension of the amounts at index `number` of `_sites` to the smallest step that keeps the incident."""
     site = dict(list(_sites(tester.best))[number])

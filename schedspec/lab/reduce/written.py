@@ -12,6 +12,7 @@ from ...api.capabilities import Capability
 from ...monitors import MONITORS
 from ...report.record import UID
 from ...schedulers import find
+from ..recorder.judge import PING_PONG
 from .case import Case
 from .confirm import OWN
 from .feature import Text, thens_of, write_feature
@@ -83,7 +84,7 @@ def title_of_monitor(rule: str) -> str:
     """Return what a monitor demands, as a title; empty if `rule` names no monitor."""
     monitor = MONITORS.get(rule.partition(":")[0])
     if monitor is None:
-        return ""
+        return "No two jobs are evicted for each other in turn" if rule == PING_PONG else ""
     first = (inspect.getdoc(inspect.getmodule(monitor)) or "").partition("\n")[0]
     demand = first.removeprefix("Monitor: ").removesuffix(".")
     return demand[:1].upper() + demand[1:]

@@ -1,0 +1,134 @@
+"""Recordings of what Kueue and kube-scheduler do, written by the test as the recorder would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from schedspec.lab.recorder.writer import VersionWriter
+from schedspec.scheduler.inputs import Noted, ObjectGone, ObjectSeen, PolicyLoaded, Started, Taken
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.times import timestamp
+from schedspec.scheduler.recording.segments import VERSION
+
+START = 1_790_000_000.0
+SPACE = "team"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+Object = dict[str, Any]
+
+
+class Recorded:
+    """Writes the versions of objects into a recording, with a clock that the test moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now, self._written = START, 0
+        self._writer = VersionWriter(folder, 1e9, 1 << 30, lambda: self.now)
+        self._pods: dict[str, objects.Pod] = {}
+        self._uids: dict[str, str] = {}
+        self._writer.begin([Started(VERSION, [], {}), PolicyLoaded("", ""), Taken(self.now)])
+
+    def close(self) -> None:
+        """End the recording after the minutes in which a finding becomes certain."""
+        self.pass_time(300.0)
+        self._writer.flush()
+        self._writer.close()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, in the steps of the recorder."""
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            self._writer.flush()
+
+    def _meta(self, name: str, space: str = SPACE, uid: str = "", **more: Any) -> Object:
+        self._written += 1
+        made = {"name": name, "namespace": space, "uid": uid or f"{name}-{self._written}"}
+        version, born = str(self._written), timestamp(self.now)
+        return {**made, "resourceVersion": version, "creationTimestamp": born, **more}
+
+    def node(self, name: str, cpu: int) -> None:
+        has = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+        meta = msgspec.convert(self._meta(name, ""), objects.ObjectMeta)
+        status = objects.NodeStatus(allocatable={**has}, capacity={**has})
+        self._writer.write(ObjectSeen("Node", objects.Node(meta, status=status)))
+
+    def priority(self, name: str, value: int) -> None:
+        meta = msgspec.convert(self._meta(name, ""), objects.ObjectMeta)
+        self._writer.write(ObjectSeen("PriorityClass", objects.PriorityClass(meta, value)))
+
+    def pod(self, name: str, cpu: int, *, owner: str = "", workload: str = "", **spec: Any) -> None:
+        """Create a pod that waits."""
+        by = [{"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": f"uid-of-{owner}", "controller": True}]
+        marks = {"annotations": {"kueue.x-k8s.io/workload": workload}} if workload else {}
+        meta = self._meta(name, **({"ownerReferences": by} if owner else {}), **marks)
+        box = {"name": "work", "resources": {"requests": {"cpu": str(cpu)}}}
+        whole = {"metadata": meta, "spec": {"containers": [box], "schedulerName": "default-scheduler", **spec}}
+        self._seen(msgspec.convert({**whole, "status": {"phase": "Pending"}}, objects.Pod))
+
+    def _seen(self, pod: objects.Pod) -> None:
+        self._written += 1
+        meta = msgspec.structs.replace(pod.metadata, resource_version=str(self._written))
+        self._pods[meta.name] = found = objects.Pod(meta, pod.spec, pod.status)
+        self._writer.write(ObjectSeen("Pod", found))
+
+    def bind(self, name: str, node: str = "n1") -> None:
+        pod = self._pods[name]
+        status = objects.PodStatus("Running", start_time=timestamp(self.now))
+        self._seen(objects.Pod(pod.metadata, msgspec.structs.replace(pod.spec, node_name=node), status))
+        self.pass_time(1.0)
+
+    def runs(self, name: str, cpu: int, **more: Any) -> None:
+        self.pod(name, cpu, **more)
+        self.pass_time(1.0)
+        self.bind(name)
+
+    def evict(self, name: str, message: str, kind: str = "DisruptionTarget") -> None:
+        """Mark a pod as a victim, and delete it."""
+        pod = self._pods.pop(name)
+        mark = objects.Condition(kind, "True", "Preempted", message)
+        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=timestamp(self.now))
+        status = objects.PodStatus("Running", conditions=[mark])
+        self._seen(objects.Pod(meta, pod.spec, status))
+        self.pass_time(1.0)
+        self._writer.write(ObjectGone("Pod", f"{SPACE}/{name}", meta.uid))
+        del self._pods[name]
+
+    # ---------------------------------------------------------------------------------------------------------- Kueue
+
+    def note(self, kind: str, name: str, space: str = "", uid: str = "", **parts: Any) -> None:
+        meta = {key: value for key, value in self._meta(name, space, uid).items() if value}
+        meta |= parts.pop("meta", {})
+        self._writer.write(Noted({"apiVersion": KUEUE, "kind": kind, "metadata": meta, **parts}))
+
+    def cluster_queue(self, name: str, cpu: int, cohort: str = "all", **preemption: str) -> None:
+        """Create a ClusterQueue, and its LocalQueue."""
+        flavors = [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": str(cpu)}]}]
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        spec = {"cohortName": cohort, "namespaceSelector": {}, "preemption": preemption, "resourceGroups": groups}
+        self.note("ClusterQueue", name, spec=spec)
+        self.note("LocalQueue", name, SPACE, spec={"clusterQueue": name})
+
+    def workload(self, job: str, queue: str, cpu: int, *, pods: int = 1, is_admitted: bool = False) -> None:
+        """Write a version of the Workload of a Job."""
+        template = {"spec": {"containers": [{"name": "work", "resources": {"requests": {"cpu": str(cpu)}}}]}}
+        spec = {"queueName": queue, "podSets": [{"name": "main", "count": pods, "template": template}]}
+        use = {"name": "main", "flavors": {"cpu": "any"}, "resourceUsage": {"cpu": str(cpu * pods)}, "count": pods}
+        admission = {"clusterQueue": queue, "podSetAssignments": [use]}
+        status = {"admission": admission, "conditions": [{"type": "Admitted", "status": "True"}]} if is_admitted else {}
+        owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-of-{job}", "controller": True}]
+        name, uid = f"job-{job}-1a2b3", f"uid-of-workload-{job}"
+        self.note("Workload", name, SPACE, uid, spec=spec, status=status, meta={"ownerReferences": owners})
+
+    def kueue_runs(self, job: str, queue: str, cpu: int, node: str = "n1") -> None:
+        """Admit a Workload of one pod, which runs."""
+        self.workload(job, queue, cpu, is_admitted=True)
+        self.pod(f"{job}-x", cpu, owner=job, workload=f"job-{job}-1a2b3")
+        self.pass_time(1.0)
+        self.bind(f"{job}-x", node)
+
+    def kueue_evicts(self, job: str, queue: str, cpu: int, preemptor: str) -> None:
+        """Evict the pod of a Workload in Kueue's words."""
+        why = f"Preempted to accommodate a workload (UID: uid-of-workload-{preemptor}, JobUID: j) due to reclamation"
+        self.evict(f"{job}-x", why, "TerminationTarget")
+        self.workload(job, queue, cpu)
