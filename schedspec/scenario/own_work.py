@@ -326,9 +326,9 @@ def _set_in_pod(template: Object, column: str, value: object) -> None:
         case "tolerates":
             pod["tolerations"] = [{"key": key, "operator": "Exists"} for key in cast("list[str]", value)]
         case "cpu" | "memory":
-            _request(pod["containers"][0], {column: value})
+            request(pod["containers"][0], {column: value})
         case str(name) if name == BY_RESOURCE:
-            _request(pod["containers"][0], cast("dict[str, object]", value))
+            request(pod["containers"][0], cast("dict[str, object]", value))
 
 
 def _set_replicas(found: Found, obj: Object, value: object) -> None:
@@ -350,7 +350,7 @@ def _set_replicas(found: Found, obj: Object, value: object) -> None:
         raise WorkError(found.place, "has no single number of replicas", "remove the column, or name other work")
 
 
-def _request(container: Object, amounts: Mapping[str, object]) -> None:
+def request(container: Object, amounts: Mapping[str, object]) -> None:
     """Set the requests of a container, and its limits where it has them or an extended resource needs them."""
     both = container.setdefault("resources", {})
     for name, amount in amounts.items():
