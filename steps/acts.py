@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedspec.api import timeouts
+from schedspec.api import spaces, timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import Unmet
 from schedspec.api.kinds import OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
@@ -152,14 +152,14 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
     states, is_one = _CHANGES[action]
     expect.eventually(phases.has_state(kind, name, states, is_one), within=timeouts.PHASE)
     served = SERVED[kind]
-    space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
-    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "controller": True}
+    space, own_name = spaces.real(world.namespace, name) if served.namespaced else (QUEUE_COMMAND_NAMESPACE, name)
+    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": own_name, "controller": True}
     owner["uid"] = target["metadata"]["uid"]
     world.create(
         {
             "apiVersion": "bus.volcano.sh/v1alpha1",
             "kind": "Command",
-            "metadata": {"generateName": f"{name}-", "namespace": space, "ownerReferences": [owner]},
+            "metadata": {"generateName": f"{own_name}-", "namespace": space, "ownerReferences": [owner]},
             "action": action,
             "target": owner,
         }
