@@ -7,6 +7,7 @@ tables that several sentences share. `schedspec.plugin` registers the modules.
 from . import (
     acts,
     cards,
+    changes,
     columns,
     evictions,
     holdings,
@@ -25,7 +26,7 @@ from . import (
 )
 
 MODULES = (
-    *(acts, cards, columns, evictions, holdings, job_policies, jobs, nodes, phases, pods, queues, shared_cards),
-    *(kueue, own_work, spans, topology, zh),
+    *(acts, cards, changes, columns, evictions, holdings, job_policies, jobs, nodes, phases, pods),
+    *(queues, shared_cards, kueue, own_work, spans, topology, zh),
 )
 """All modules of sentences, in the order in which they are registered."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from schedspec.api import timeouts
+from schedspec.api import spaces, timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import Unmet
-from schedspec.api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
+from schedspec.api.kinds import OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
 from schedspec.checks import nodes, phases, pods
-from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.monitors.amounts import parse
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
-from schedspec.observe.history import History, Object, View
+from schedspec.observe.history import History, View
 from schedspec.scenario.world import World
 from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
-_RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.PYTORCHJOB, Kind.JOB)
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 _OVER = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed")
 _SHUT = ("Closing", "Closed")
@@ -63,70 +61,6 @@ def _finish_running(world: World, history: History, expect: Expect, names: list[
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
     for name in running:
         expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
-
-
-@when('"{name}" grows to {number:d} pods', needs=(Capability.GROWTH,))
-@refers(name=WORKLOAD)
-@makes(lambda values, _: [(POD, f"{values['name']}-*")])
-def _(world: World, history: History, name: str, number: int) -> None:
-    """A running job, gang, service or elastic PyTorchJob gets more pods; the minimum of a gang stays the same."""
-    _resize(world, history.now(), name, number, "grows")
-
-
-@when('"{name}" shrinks to {number:d} pods', needs=(Capability.GROWTH,))
-@when('"{name}" shrinks to {number:d} pod', needs=(Capability.GROWTH,))
-@refers(name=WORKLOAD)
-def _(world: World, history: History, name: str, number: int) -> None:
-    """A job, service or elastic PyTorchJob wants fewer pods; the minimum of a job becomes at most their number."""
-    _resize(world, history.now(), name, number, "shrinks")
-
-
-def _resize(world: World, view: View, name: str, number: int, does: str) -> None:
-    kind = next((kind for kind in _RESIZED if view.get(kind, name) is not None), None)
-    is_gang = kind is Kind.JOB and any(view.get(gang, name) for gang in GANGS)
-    if kind is None or (kind is Kind.JOB and not (is_gang and does == "grows")):
-        raise Unmet(
-            f"{name} is a job or a service{', or a gang' * (does == 'grows')}: no other work {does}", "it is not"
-        )
-    more = number - (wanted_pods(view, name) or 0)
-    if more == 0 or (more > 0) is (does == "shrinks"):
-        raise Unmet(f"{name} {does} to {views.count(number, 'pod')}", f"it wants {number - more} already")
-    if kind in (Kind.DEPLOYMENT, Kind.STATEFULSET):
-        world.scale(kind, name, number)
-    elif kind is Kind.VCJOB:
-        _resize_job(world, view.get(kind, name) or {}, name, more)
-    elif kind is Kind.PYTORCHJOB:
-        _resize_training(world, view.get(kind, name) or {}, name, more)
-    else:
-        requests = dict(views.pods_of(view, name)[0]["spec"]["containers"][0]["resources"]["requests"])
-        own = {column: requests.pop(column) for column in ("cpu", "memory") if column in requests}
-        world.apply("more", name=f"{name}-more", gang=name, replicas=more, **own, **{tables.BY_RESOURCE: requests})
-
-
-def _resize_job(world: World, job: Object, name: str, more: int) -> None:
-    """Change the first task of a Volcano Job by so many pods."""
-    task = job["spec"]["tasks"][0]
-    replicas = int(task["replicas"]) + more
-    if replicas < 0:
-        raise Unmet(f"the first task of {name} has {-more} pods to lose", f"it has {task['replicas']}")
-    total = sum(int(it["replicas"]) for it in job["spec"]["tasks"]) + more
-    if int(job["spec"].get("minAvailable") or 0) > total:
-        world.replace(Kind.VCJOB, name, "/spec/minAvailable", total)
-    if int(task.get("minAvailable") or 0) > replicas:
-        world.replace(Kind.VCJOB, name, "/spec/tasks/0/minAvailable", replicas)
-    world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", replicas)
-
-
-def _resize_training(world: World, job: Object, name: str, more: int) -> None:
-    """Change the number of workers of an elastic PyTorchJob, within its bounds."""
-    policy = job["spec"].get("elasticPolicy")
-    workers = int(((job["spec"]["pytorchReplicaSpecs"].get("Worker")) or {}).get("replicas", 0))
-    if policy is None:
-        raise Unmet(f"{name} is elastic: another PyTorchJob keeps its workers", "it has no min or max workers")
-    fewest, most = (int(policy.get(bound, workers)) for bound in ("minReplicas", "maxReplicas"))
-    if not fewest <= workers + more <= most:
-        raise Unmet(f"{name} has {fewest} to {most} workers", f"{workers + more} are wanted")
-    world.replace(Kind.PYTORCHJOB, name, "/spec/pytorchReplicaSpecs/Worker/replicas", workers + more)
 
 
 @when('"{name}" is {done:Done}', Done=one_of("suspended", "resumed"))
@@ -218,14 +152,14 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
     states, is_one = _CHANGES[action]
     expect.eventually(phases.has_state(kind, name, states, is_one), within=timeouts.PHASE)
     served = SERVED[kind]
-    space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
-    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "controller": True}
+    space, own_name = spaces.real(world.namespace, name) if served.namespaced else (QUEUE_COMMAND_NAMESPACE, name)
+    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": own_name, "controller": True}
     owner["uid"] = target["metadata"]["uid"]
     world.create(
         {
             "apiVersion": "bus.volcano.sh/v1alpha1",
             "kind": "Command",
-            "metadata": {"generateName": f"{name}-", "namespace": space, "ownerReferences": [owner]},
+            "metadata": {"generateName": f"{own_name}-", "namespace": space, "ownerReferences": [owner]},
             "action": action,
             "target": owner,
         }

@@ -31,7 +31,7 @@ def _shape(
     name: str, own: Mapping[str, tables.Column], named: Callable[[str], str] = tables.plain_name
 ) -> tables.Shape:
     """Return the columns of work of one kind: its name, the common columns, and its own."""
-    columns = {name: ("name", named), **_COMMON, **own}
+    columns = {name: ("name", tables.in_namespace(named)), **_COMMON, **own}
     refers = {"priority": PRIORITY_CLASS}
     settings = frozenset(column for column, (parameter, _) in columns.items() if parameter in OF_NETWORK)
     return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)

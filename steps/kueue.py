@@ -28,7 +28,7 @@ _STATES = {"approves": "Ready", "rejects": "Rejected", "retries": "Retry"}
 def _(world: World, beside: Beside, file: str) -> None:
     """ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a manifest; work names the LocalQueue as its queue."""
     active = {**_written(reason="Active"), "type": "Active", "status": "True"}
-    for ref in world.apply_rendered(manifests.kueue_queues(beside(file))):
+    for ref in world.apply_rendered(manifests.kueue_queues(beside(file), world.namespace)):
         if ref.kind is Kind.ADMISSIONCHECK:
             world.patch(ref.kind, ref.name, {"status": {"conditions": [active]}}, subresource="status")
 

@@ -15,7 +15,7 @@ from schedspec.steps.columns import Beside, needed_by_work
 
 _VALUES = tables.Shape(
     {
-        "job": ("name", tables.name),
+        "job": ("name", tables.in_namespace(tables.name)),
         "queue": ("queue", tables.name),
         "priority": ("priority", tables.name),
         "replicas": ("replicas", tables.at_least_one),

@@ -11,6 +11,7 @@ from schedspec.gherkin.step_decorators import given, in_other_words, then, when,
 from schedspec.steps import (  # noqa: F401 - they define the sentences
     acts,
     cards,
+    changes,
     evictions,
     holdings,
     job_policies,
@@ -123,6 +124,7 @@ _TYPES = {
     "State": phases.STATE,
     "Counter": job_policies.COUNTER,
     "Amount": quantities.AMOUNT_ZH,
+    "Request": quantities.REQUEST,
     "Range": quantities.RANGE_ZH,
     "Many": quantities.MANY_ZH,
     "Span": quantities.SPAN_ZH,
@@ -172,6 +174,12 @@ _WHEN = {
     '给出策略 "{name}"': 'the policy "{name}" is given',
     '"{names}" 中在运行的运行完成': 'whichever of "{names}" runs completes',
     '"{name}" 扩到 {number:d} 个 Pod': '"{name}" grows to {number:d} pods',
+    '"{name}" 扩到 {number:d} 个 Pod，其中至少需要 {needed:d} 个': (
+        '"{name}" grows to {number:d} pods, of which {needed:d} are needed'
+    ),
+    '"{name}" 的 Pod 改为申请 {amount:Request}': 'the pods of "{name}" now request {amount:Request}',
+    '"{name}" 的 Pod 改用优先级类 "{priority}"': 'the pods of "{name}" now have priority class "{priority}"',
+    '"{name}" 的 Pod 更新版本': 'the pods of "{name}" get a new version',
     '"{name}" 缩到 {number:d} 个 Pod': '"{name}" shrinks to {number:d} pods',
     '"{name}" 被{done:Suspended}': '"{name}" is {done:Done}',
     'Pod "{name}" 运行完成': 'pod "{name}" completes',
@@ -185,6 +193,7 @@ _WHEN = {
 }
 _THEN = {
     '"{name}" 运行起来': '"{name}" runs',
+    '"{name}" 的滚动更新完成': 'the rollout of "{name}" completes',
     '"{name}" 保持运行': '"{name}" keeps running',
     '"{name}" 保持运行{span:Span}': '"{name}" keeps running for {span:Span}',
     '"{name}" 一直等待{span:Span}': '"{name}" stays pending for {span:Span}',

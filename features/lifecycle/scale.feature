@@ -30,6 +30,25 @@ Feature: Work grows and shrinks while it runs
       When "chat" grows to 3 pods
       Then exactly 3 pods of "chat" run
 
+  Rule: A job that needs more pods than before keeps those that run, and waits for the rest together
+
+    Scenario: A job with room for all that it needs gets them
+      Given these jobs run:
+        | job   | queue | replicas | min available | cpu |
+        | train | team  | 2        | 1             | 1   |
+      When "train" grows to 6 pods, of which 6 are needed
+      Then exactly 6 pods of "train" run
+      And the PodGroup of "train" has minMember 6
+
+    Scenario: A job without room for all that it needs gets none of the new pods
+      Given these jobs run:
+        | job   | queue | replicas | cpu |
+        | train | team  | 2        | 2   |
+      When "train" grows to 4 pods, of which 4 are needed
+      Then the PodGroup of "train" has minMember 4
+      And exactly 2 pods of "train" run
+      And nothing is evicted
+
   Rule: Fewer pods make room
 
     Scenario: A pod that completes leaves its room to the next job

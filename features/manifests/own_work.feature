@@ -61,3 +61,8 @@ Feature: A team's own jobs run unchanged
     When the jobs of "limited_pod.yaml" are submitted
     Then "app" runs
     And queue "research" holds 1 cpu
+
+  Scenario: The jobs of two namespaces stay apart, also where they have the same name
+    When the jobs of "two_namespaces.yaml" are submitted
+    Then "red/train" runs
+    And exactly 1 pod of "blue/train" runs

@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from . import spaces
+
 GPU: Final = "nvidia.com/gpu"
 """The resource that scenarios call `gpus`."""
 
@@ -148,7 +150,10 @@ def kind_of(obj: dict[str, Any]) -> Kind | None:
 
 
 class Ref(NamedTuple):
-    """Reference to an object by kind, namespace and name. A successor of the same name has an equal Ref."""
+    """Reference to an object by kind, namespace and name. A successor of the same name has an equal Ref.
+
+    The name of an object in a further namespace of a scenario begins with that namespace: `team-b/train`.
+    """
 
     kind: Kind
     name: str
@@ -156,7 +161,8 @@ class Ref(NamedTuple):
 
     def path(self, subresource: str = "") -> str:
         """Return the path at which the API serves the object."""
-        return SERVED[self.kind].path(self.name, self.namespace, subresource)
+        namespace, name = spaces.real(self.namespace, self.name)
+        return SERVED[self.kind].path(name, namespace, subresource)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

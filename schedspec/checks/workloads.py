@@ -113,7 +113,9 @@ def _of_jobs(view: View, workload: str, job: Object) -> int:
 
 
 def _workload(job: Object) -> str:
-    return str((job["spec"]["template"]["metadata"].get("labels") or {}).get(views.WORKLOAD, ""))
+    own = str((job["spec"]["template"]["metadata"].get("labels") or {}).get(views.WORKLOAD, ""))
+    space, slash, _ = str(job["metadata"]["name"]).rpartition("/")
+    return f"{space}{slash}{own}"
 
 
 def _replicas(kind: Kind, obj: Object) -> int:

@@ -35,6 +35,8 @@ MANY = Wording(
 """A number of pods."""
 AMOUNT = Wording(rf"{_NUMBER} {_RESOURCE}|{_SHARE} {_RESOURCE}")
 """An amount of a resource: `8 gpus`, `4 cpu`, `64Gi memory`, `8 amd.com/gpu`, `a third of the gpus`."""
+REQUEST = Wording(rf"{_NUMBER} {_RESOURCE}")
+"""An amount of a resource that is no part of the nodes: `2 gpus`, `64Gi memory`."""
 RANGE = Wording(rf"(?:between {_NUMBER} and )?(?:{AMOUNT.pattern})")
 """An amount of a resource, or a range: `between 2 and 4 gpus`."""
 SPAN = Wording(

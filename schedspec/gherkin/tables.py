@@ -44,6 +44,8 @@ MOST = 150_000
 """Maximum number of pods, or of cards of a row."""
 LONGEST_NAME = 63
 """Maximum number of characters of a label's value."""
+LONGEST_SPACE = 16
+"""Maximum number of characters of the name of a namespace."""
 RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
 """Short names of resources in lists of amounts, such as `cpu 8, gpus 16`."""
 
@@ -249,6 +251,18 @@ def plain_name(text: str) -> str:
     if "." in name(text):
         raise ValueError("write a name without '.': lower-case letters, digits and '-'")
     return text
+
+
+def in_namespace(read: Callable[[str], str]) -> Callable[[str], str]:
+    """Return the function that reads `train`, or `team-b/train` in a namespace of its own: both parts are names."""
+
+    def name_in_namespace(text: str) -> str:
+        space, slash, own = text.rpartition("/")
+        if slash and len(plain_name(space)) > LONGEST_SPACE:
+            raise ValueError(f"write at most {LONGEST_SPACE} characters before the '/': they end the namespace's name")
+        return f"{space}{slash}{read(own)}"
+
+    return name_in_namespace
 
 
 def word(text: str) -> str:

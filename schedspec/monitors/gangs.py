@@ -23,6 +23,8 @@ class _Burst:
     """The time of the last of them."""
     pod: Pod
     eviction: Eviction | None
+    minimum: int | None
+    """The minimum of the gang at the last act, which another writer may raise later; None before there is a group."""
     is_over: bool = False
     """Whether another writer or an act of the other kind has changed the gang since."""
     text: str = ""
@@ -61,7 +63,8 @@ class GangMonitor(Monitor):
     def _act(self, pod: Pod, kind: str, eviction: Eviction | None) -> None:
         if self._is_on and pod.job.key:
             self._bursts.pop(pod.job.key, None)
-            self._bursts[pod.job.key] = _Burst(pod.job, kind, self.ledger.at, pod, eviction)
+            minimum = pod.job.minimum if pod.job.group is not None else None
+            self._bursts[pod.job.key] = _Burst(pod.job, kind, self.ledger.at, pod, eviction, minimum)
 
     def on_moment(self) -> None:
         """Judge the bursts that are over because of the time."""
@@ -95,4 +98,5 @@ class GangMonitor(Monitor):
         if job.group is None or any(pod.over == "Failed" for pod in held):  # not by an act of the scheduler
             return ""
         done = "bound in part" if burst.kind == "bind" else "left incomplete"
-        return f"{done}: {len(held)} of {job.minimum} pods hold capacity" if 0 < len(held) < job.minimum else ""
+        minimum = job.minimum if burst.minimum is None else min(job.minimum, burst.minimum)
+        return f"{done}: {len(held)} of {minimum} pods hold capacity" if 0 < len(held) < minimum else ""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..api import clock
+from ..api import clock, spaces
 from ..api.kinds import SERVED, Kind, Ref
 
 Object = dict[str, Any]
@@ -125,7 +125,10 @@ class History:
         return len(self._versions)
 
     def record(self, ref: Ref, change: Change, obj: Object) -> None:
-        """Append an observed version."""
+        """Append an observed version. An object of a further namespace of the scenario gets the name it has there."""
+        if space := spaces.space_of(self.namespace, ref.namespace):
+            obj = spaces.plain(obj, self.namespace, space)
+            ref = Ref(ref.kind, obj["metadata"]["name"], self.namespace)
         with self._changed:
             version = Version(len(self._versions) + 1, clock.monotonic(), clock.wall(), change, ref, obj)
             self._versions.append(version)

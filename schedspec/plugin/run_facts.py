@@ -172,7 +172,7 @@ class Files:
         """Return what a file creates, and what its work needs."""
         if kind == KUEUE_QUEUES_OF:
             queues = (it.object for it in manifests.kueue_queues(self.find(name, folder)))
-            known = [(it["kind"], it["metadata"]["name"]) for it in queues]
+            known = dict.fromkeys((it["kind"], it["metadata"]["name"]) for it in queues)  # in several namespaces
             return FileContents([(_OF_KUEUE[kind], thing) for kind, thing in known if kind in _OF_KUEUE])
         if kind in (QUEUES_OF, NODES_OF):
             read, thing = (manifests.queues, QUEUE) if kind == QUEUES_OF else (manifests.nodes, NODE)

@@ -10,7 +10,7 @@ label are deleted; borrowed objects, which carry a record of their fields, are r
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -53,8 +53,9 @@ _RETRY_SECONDS = 0.1
 class Cleanup:
     """Empties one scenario's part of the cluster."""
 
-    def __init__(self, api: Api, history: History) -> None:
+    def __init__(self, api: Api, history: History, namespaces: Callable[[], Sequence[str]]) -> None:
         self._api, self._history = api, history
+        self._namespaces = namespaces
         self.borrowed: set[Ref] = set()
         """Foreign objects that the scenario changed and that have to be restored."""
 
@@ -84,7 +85,8 @@ class Cleanup:
         self._restore_borrowed()
         view = self._history.now()
         kinds = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
-        delete_namespace(self._api, self._history.namespace, kinds)
+        for namespace in self._namespaces():
+            delete_namespace(self._api, namespace, kinds)
         self._delete_each([entry for entry in self._left(view) if entry[0].kind in CLUSTER_WIDE], strip=False)
         last = clock.monotonic()
         force_after = last + _FINALIZER_SECONDS

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 
 from ..api.client import Object
-from ..api.kinds import Kind, Ref, kind_of
+from ..api.kinds import SERVED, Kind, Ref, kind_of
 from ..clusters.protocol import SCENARIO
 from ..observe.history import History, View
 from . import nodes
@@ -39,6 +39,11 @@ class Companions:
         left = [node for node in own_nodes if node["metadata"]["name"] != without_node]
         return [found for obj in self._make(queues, left, policy) if (found := self._if_changed(obj))]
 
+    def namespaced(self) -> list[tuple[Ref, Object]]:
+        """Return the companions that are in a namespace, as last applied: another namespace needs them, too."""
+        found = ((ref, copy.deepcopy(obj)) for ref, obj in self._applied.items() if SERVED[ref.kind].namespaced)
+        return [(ref, self._labelled(obj)) for ref, obj in found]
+
     def _if_changed(self, obj: Object) -> tuple[Ref, Object] | None:
         kind = kind_of(obj)
         assert kind is not None, obj["kind"]
@@ -46,5 +51,8 @@ class Companions:
         if self._applied.get(ref) == obj:
             return None
         self._applied[ref] = copy.deepcopy(obj)
+        return ref, self._labelled(obj)
+
+    def _labelled(self, obj: Object) -> Object:
         obj["metadata"]["labels"] = dict(self._labels)
-        return ref, obj
+        return obj

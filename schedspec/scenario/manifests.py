@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
+from ..api import spaces
 from ..api.errors import HarnessError
 from ..api.kinds import SERVED, Kind
+from ..gherkin import tables
 from ..gherkin.tables import nearest
 from ..scheduler.model import documents
 from ..scheduler.policy.loader import texts_in
@@ -79,13 +81,35 @@ def queues(path: Path) -> list[Rendered]:
     return _objects(path, "Queue", lambda obj: {**head(obj), "spec": obj.get("spec") or {}})
 
 
-def kueue_queues(path: Path) -> list[Rendered]:
-    """Return the ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a file, for the namespace of a scenario.
+def namespace_of(obj: Object) -> str:
+    """Return the namespace of an object of a file."""
+    return str(obj["metadata"].get("namespace") or "default")
 
-    A scenario has one namespace, which each ClusterQueue admits; names of LocalQueues must therefore be unique. It has
-    none of the controllers of AdmissionChecks, which sentences play.
 
-    Raises ManifestError.
+def spaces_of(objects: Iterable[Object], path: Path) -> list[str]:
+    """Return the namespaces of the namespaced objects of a file, each of which becomes one of the scenario.
+
+    All objects of one namespace are in the scenario's own, so that the list is empty. Raises ManifestError.
+    """
+    found = sorted({*map(namespace_of, objects)})
+    if len(found) > 1 and (long := next((it for it in found if len(it) > tables.LONGEST_SPACE), None)):
+        most = f"namespaces of a scenario have at most {tables.LONGEST_SPACE} characters"
+        raise ManifestError(f"{path}: the namespace {long} has {len(long)} characters\n  do next: shorten it; {most}")
+    return found if len(found) > 1 else []
+
+
+def kueue_queues(path: Path, namespace: str = "scenario") -> list[Rendered]:
+    """Return the ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a file, for a scenario.
+
+    Every ClusterQueue admits all namespaces of the scenario. The scenario has none of the controllers of
+    AdmissionChecks, which sentences play.
+
+    Args:
+        path: The file.
+        namespace: The scenario's own namespace.
+
+    Raises:
+        ManifestError: the file cannot be used.
     """
     text = read(path)
     found = [
@@ -95,10 +119,17 @@ def kueue_queues(path: Path) -> list[Rendered]:
     ]
     if not any(it.object["kind"] == "LocalQueue" for it in found):
         raise ManifestError(f"{path}: no LocalQueue ({_KUEUE}), to which jobs could be submitted")
-    known = [(it.object["kind"], it.object["metadata"]["name"]) for it in found]
+    local = [it.object for it in found if it.object["kind"] == "LocalQueue"]
+    divided = spaces_of(local, path)
+    for obj in local:
+        space = namespace_of(obj)
+        obj["metadata"].pop("namespace", None)
+        if divided:
+            obj["metadata"]["namespace"] = spaces.real(namespace, f"{space}/")[0]
+    known = [(it.object["kind"], it.object["metadata"].get("namespace"), it.object["metadata"]["name"]) for it in found]
     if twice := next((name for name in known if known.count(name) > 1), None):
-        raise ManifestError(f"{path}: two objects {twice[0]} {twice[1]}; a scenario has one namespace: rename one")
-    checks = [name for kind, name in known if kind == "AdmissionCheck"]
+        raise ManifestError(f"{path}: two objects {twice[0]} {twice[2]}: rename one")
+    checks = [name for kind, _, name in known if kind == "AdmissionCheck"]
     used = [(it, check) for it in found for check in _checks_of(it.object.get("spec") or {})]
     if missing := next(((it, check) for it, check in used if check not in checks), None):
         queue, check = missing
@@ -125,6 +156,8 @@ def _of_kueue(obj: Object) -> Object:
             spec[now] = spec.pop(before)
     if checks := spec.pop("admissionChecks", ()):  # of v1beta1
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
+    if obj["kind"] == "LocalQueue" and (space := (obj.get("metadata") or {}).get("namespace")):
+        found["metadata"]["namespace"] = space
     if obj["kind"] == "ClusterQueue":
         spec["namespaceSelector"] = {}
     if obj["kind"] == "AdmissionCheck":

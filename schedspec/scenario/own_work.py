@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import yaml
 
+from ..api import spaces
 from ..api.kinds import SERVED, Kind, kind_of
 from ..gherkin.tables import BY_RESOURCE, nearest
 from ..observe.view import WORKLOAD
@@ -21,7 +22,7 @@ from ..scheduler.lint.objects import Document, ManifestError, documents, refusal
 from ..scheduler.model import resources
 from . import train_jobs
 from .manifests import ManifestError as UnusableError
-from .manifests import head
+from .manifests import head, namespace_of, spaces_of
 from .templates import Rendered
 from .train_jobs import MIN_MEMBER, QUEUE
 
@@ -53,11 +54,23 @@ class WorkError(UnusableError):
 
 
 class Found(NamedTuple):
-    """An object of a file, its place, and its YAML node."""
+    """An object of a file, its place, its YAML node, and its namespace in a scenario."""
 
     place: str
     item: Object
     node: yaml.Node
+    space: str = ""
+    """The further namespace of the scenario in which the object is; empty for the scenario's own."""
+
+    @property
+    def is_namespaced(self) -> bool:
+        return self.kind is not None and SERVED[self.kind].namespaced
+
+    @property
+    def name(self) -> str:
+        """Return the name of the object in a scenario."""
+        name = str(self.item["metadata"]["name"])
+        return f"{self.space}/{name}" if self.space else name
 
     @property
     def kind(self) -> Kind | None:
@@ -141,7 +154,7 @@ def _check_pod(place: str, pod: Object) -> None:
 
 def names(found: Sequence[Found]) -> list[str]:
     """Return the names of the work among these objects, without groups whose pods are in the file as well."""
-    return [str(it.item["metadata"]["name"]) for it in found if it.kind in WORK and it.kind is not Kind.PODGROUP]
+    return [it.name for it in found if it.kind in WORK and it.kind is not Kind.PODGROUP]
 
 
 def numbered(stem: str, count: int) -> list[str]:
@@ -157,7 +170,7 @@ def generated(name: str, kind: Kind) -> list[str]:
 def pods(found: Sequence[Found]) -> Iterator[str]:
     """Yield the names of the pods of this work, or patterns of them."""
     for it in found:
-        name, spec = str(it.item["metadata"]["name"]), it.item.get("spec") or {}
+        name, spec = it.name, it.item.get("spec") or {}
         match it.kind:
             case Kind.POD:
                 yield name
@@ -178,7 +191,7 @@ def queues(found: Sequence[Found]) -> Iterator[tuple[str, str]]:
     for it in found:
         queue = _queue_of(it)
         if queue:
-            yield str(it.item["metadata"]["name"]), queue
+            yield it.name, queue
 
 
 def _queue_of(found: Found) -> str:
@@ -191,22 +204,16 @@ def _queue_of(found: Found) -> str:
 
 
 def of_file(path: Path) -> list[Found]:
-    """Return the objects of a file of work for a scenario. Raises WorkError."""
+    """Return the objects of a file of work for a scenario, in several namespaces if the file has several.
+
+    Raises WorkError, ManifestError.
+    """
     found = [*read(path, (*WORK, *BESIDE))]
     if not names(found):
         raise WorkError(str(path), "has no work", "write jobs, services or pods into it")
-    spaces = sorted(
-        {
-            str(it.item["metadata"].get("namespace", "default"))
-            for it in found
-            if it.kind is not None and SERVED[it.kind].namespaced
-        }
-    )
-    if len(spaces) > 1:
-        raise WorkError(
-            str(path), f"has work of several namespaces: {', '.join(spaces)}", "a scenario has one: split it"
-        )
-    return found
+    if not spaces_of((it.item for it in found if it.is_namespaced), path):
+        return found
+    return [it._replace(space=namespace_of(it.item)) if it.is_namespaced else it for it in found]
 
 
 def rendered(
@@ -236,7 +243,7 @@ def rendered(
     for it in found:
         obj = _ours(it, namespace, common)
         for row in rows:
-            if it.kind in WORK and row.get("name", obj["metadata"]["name"]) == obj["metadata"]["name"]:
+            if it.kind in WORK and row.get("name", it.name) == it.name:
                 _override(it, obj, row)
         made.append(Rendered(obj, path, text, it.node))
     return made
@@ -247,7 +254,7 @@ def _ours(found: Found, namespace: str, common: Mapping[str, object]) -> Object:
     obj = {**head(found.item), **copy.deepcopy(rest)}
     kind = found.kind
     if kind is not None and SERVED[kind].namespaced:
-        obj["metadata"]["namespace"] = namespace
+        obj["metadata"]["namespace"], _ = spaces.real(namespace, found.name)
     name = str(obj["metadata"]["name"])
     for template in _templates(kind, obj):
         template.setdefault("metadata", {}).setdefault("labels", {})[WORKLOAD] = name
@@ -326,9 +333,9 @@ def _set_in_pod(template: Object, column: str, value: object) -> None:
         case "tolerates":
             pod["tolerations"] = [{"key": key, "operator": "Exists"} for key in cast("list[str]", value)]
         case "cpu" | "memory":
-            _request(pod["containers"][0], {column: value})
+            request(pod["containers"][0], {column: value})
         case str(name) if name == BY_RESOURCE:
-            _request(pod["containers"][0], cast("dict[str, object]", value))
+            request(pod["containers"][0], cast("dict[str, object]", value))
 
 
 def _set_replicas(found: Found, obj: Object, value: object) -> None:
@@ -350,7 +357,7 @@ def _set_replicas(found: Found, obj: Object, value: object) -> None:
         raise WorkError(found.place, "has no single number of replicas", "remove the column, or name other work")
 
 
-def _request(container: Object, amounts: Mapping[str, object]) -> None:
+def request(container: Object, amounts: Mapping[str, object]) -> None:
     """Set the requests of a container, and its limits where it has them or an extended resource needs them."""
     both = container.setdefault("resources", {})
     for name, amount in amounts.items():

@@ -1,8 +1,8 @@
 """A scenario's objects: created from templates, changed, finished and deleted. The world owns them.
 
-Namespaced objects are in a namespace of the scenario's own. Queues, priority classes and nodes are cluster-wide: on a
-shared cluster they get a real name of their own if a foreign object has their name (`api.names`). Each call returns
-when the history shows its effect.
+Namespaced objects are in a namespace of the scenario's own, or in further ones (`api.spaces`). Queues, priority classes
+and nodes are cluster-wide: on a shared cluster they get a real name of their own if a foreign object has their name
+(`api.names`). Each call returns when the history shows its effect.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from ..api import clock, timeouts
+from ..api import clock, spaces, timeouts
 from ..api.client import JSON_PATCH, MERGE, Api, Object, run_in_pod
 from ..api.errors import ForeignObjectError, HarnessError, RejectedError, Unmet
-from ..api.kinds import Kind, Ref, kind_of
+from ..api.kinds import SERVED, Kind, Ref, kind_of
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes, own_work
 from .cleanup import Cleanup
 from .companions import Companions, MakesCompanions
+from .namespaces import Namespaces
 from .ownership import TAINT, Foreign, Ownership
 from .restore import at, borrow
 from .templates import Rendered, Templates
@@ -69,8 +70,9 @@ class World:
         self._manager = f"schedspec-{self.namespace}"
         self._ownership = ownership
         self._foreign = Foreign(api, history, ownership, self._rename)
-        self._cleanup = Cleanup(api, history)
-        self._companions = Companions(companions, history, {SCENARIO: self.namespace})
+        made = Companions(companions, history, {SCENARIO: self.namespace})
+        self._namespaces = Namespaces(api, history, self._manager, made, self._wait_for)
+        self._cleanup = Cleanup(api, history, self._namespaces.names)
 
     def open(self) -> None:
         """Create the namespace after a check for foreign objects.
@@ -80,27 +82,8 @@ class World:
             ForeignObjectError: the namespace exists already.
         """
         self._cleanup.require_empty(self.expect)
-        labels = {SCENARIO: self.namespace}
-        self._make_namespace(labels)
-        account = {"name": "default", "namespace": self.namespace, "labels": labels}  # pods need the account at once
-        self._api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, self._manager)
-        self._apply_companions()
-
-    def _apply_companions(self, without_node: str = "") -> None:
-        changed = self._companions.changed(self.history.now(), self.policy, without_node)
-        self._wait_for([(ref, self._api.apply(obj, self._manager, namespace=self.namespace)) for ref, obj in changed])
-
-    def _make_namespace(self, labels: Object) -> None:
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}}
-        try:
-            self._api.call("POST", "/api/v1/namespaces", body=body)
-        except RejectedError as problem:
-            if problem.status != 409:
-                raise
-            raise ForeignObjectError(
-                f"the namespace {self.namespace}, which the scenario needs, exists already\n"
-                f"  do next: kubectl get namespace {self.namespace} -o yaml (one of an earlier run will disappear)"
-            ) from None
+        self._namespaces.open()
+        self._namespaces.apply_companions(self.policy)
 
     def close(self, expect: Expect) -> None:
         """Delete all objects by force.
@@ -130,15 +113,21 @@ class World:
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
         self.policies[-1:] = [self.policies[-1]._replace(until=asked), PolicySpan(text, clock.monotonic())]
-        self._apply_companions()
+        self._namespaces.apply_companions(self.policy)
 
     def render(self, template: str, **parameters: object) -> list[Rendered]:
         """Return the objects of templates/`template`.yaml.j2 without applying them.
 
+        A `name` such as `team-b/train` stands for the object train in the namespace team-b of the scenario.
+
         Raises:
             TemplateError: the template is missing or invalid.
         """
-        return self._templates.render(template, {"namespace": self.namespace, **parameters})
+        own = {"namespace": self.namespace, **parameters}
+        for field in ("name", "gang"):
+            if isinstance(name := parameters.get(field), str):
+                own["namespace"], own[field] = spaces.real(self.namespace, name)
+        return self._templates.render(template, own)
 
     def apply(self, template: str, **parameters: object) -> list[Ref]:
         """Render a template and apply its objects.
@@ -166,11 +155,14 @@ class World:
 
         Raises RejectedError, ForeignObjectError.
         """
+        for rendered in all_rendered:
+            if space := spaces.space_of(self.namespace, rendered.object["metadata"].get("namespace", "")):
+                self._namespaces.use(space)
         foreign = [self._foreign.changeable(self._ref_of(rendered), made=True) for rendered in all_rendered]
         done = [self._apply(rendered, before) for rendered, before in zip(all_rendered, foreign, strict=True)]
         self._wait_for(done)
         if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
-            self._apply_companions()
+            self._namespaces.apply_companions(self.policy)
         return [ref for ref, _ in done]
 
     def apply_work(self, path: Path, rows: Sequence[Mapping[str, object]] = ()) -> list[Ref]:
@@ -248,7 +240,7 @@ class World:
         self._api.delete(self.history.ref(Kind.NODE, name).path())
         for pod in on_it:
             self._api.delete(self.history.ref(Kind.POD, str(pod["metadata"]["name"])).path(), grace=0)
-        self._apply_companions(without_node=name)
+        self._namespaces.apply_companions(self.policy, without_node=name)
 
     def delete(self, kind: Kind, name: str) -> None:
         """Delete an object gracefully, as a user does. Return when the deletion is observed.
@@ -316,7 +308,7 @@ class World:
         found = self.history.now().get(Kind.POD, pod)
         node = found and self.history.now().get(Kind.NODE, found["spec"].get("nodeName", ""))
         if node and nodes.SIMULATED not in (node["metadata"].get("annotations") or {}):
-            run_in_pod(self._api, self.namespace, pod, ["/worker", "finish"])
+            run_in_pod(self._api, *spaces.real(self.namespace, pod), ["/worker", "finish"])
             return
         annotations = {"schedspec.dev/run-for": "0s"}
         annotations |= {"schedspec.dev/exit-code": str(exit_code)} if exit_code is not None else {}
@@ -337,20 +329,25 @@ class World:
         resource = self._api.resource(obj["apiVersion"], obj["kind"])
         answer = self._api.call("POST", resource.path(namespace=meta["namespace"]), body={**obj, "metadata": meta})
         if kind is not None:
-            self._wait_for([(Ref(kind, answer["metadata"]["name"], answer["metadata"].get("namespace", "")), answer)])
+            self._wait_for([(self._ref(kind, answer["metadata"]), answer)])
         return answer
 
     def _ref_of(self, rendered: Rendered) -> Ref:
         kind, meta = kind_of(rendered.object), rendered.object["metadata"]
         if kind is None:
             raise HarnessError(f"{rendered.excerpt('kind')}: {rendered.object['kind']} is not a watched kind")
-        ref = self.history.ref(kind, str(meta["name"]))
-        if ref.namespace and meta.get("namespace", ref.namespace) != ref.namespace:
+        ref = self._ref(kind, {"namespace": self.namespace, **meta} if SERVED[kind].namespaced else meta)
+        if ref.namespace not in ("", self.namespace):
             raise ForeignObjectError(
                 f"{rendered.excerpt('metadata.namespace')}: {ref} would be created in a foreign namespace\n"
                 "  do next: write `namespace: {{ namespace }}`"
             )
         return ref
+
+    def _ref(self, kind: Kind, meta: Object) -> Ref:
+        """Return the reference of an object by its metadata."""
+        space = spaces.space_of(self.namespace, real := meta.get("namespace", ""))
+        return Ref(kind, f"{space}/{meta['name']}", self.namespace) if space else Ref(kind, meta["name"], real)
 
     def _apply(self, rendered: Rendered, before: Object | None) -> tuple[Ref, Object]:
         obj, ref = rendered.object, self._ref_of(rendered)

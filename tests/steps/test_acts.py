@@ -44,6 +44,10 @@ IN_VAIN = {
     '"wait" completes': "expected: a pod of wait runs, and can finish",
     '"j" grows to 2 pods': "expected: j grows to 2 pods",
     '"s" grows to 1 pods': "expected: s grows to 1 pod",
+    '"j" grows to 2 pods, of which 2 are needed': "expected: j grows to 2 pods",
+    '"s" grows to 3 pods, of which 2 are needed': "expected: s is a Volcano Job, whose minimum can change",
+    'the pods of "s" now request 1 cpu': "expected: the template of s changes",
+    'the pods of "j" now request 2 cpu': "expected: j is a service or a StatefulSet",
     '"j" shrinks to 3 pods': "expected: j shrinks to 3 pods",
     '"k" shrinks to 1 pod': "expected: k is a job or a service: no other work shrinks",
     '"fixed" grows to 3 pods': "expected: fixed is elastic: another PyTorchJob keeps its workers",
@@ -74,6 +78,8 @@ ONCE = (
     *(
         '"elastic" grows to 4 pods',
         '"j" grows to 3 pods',
+        '"j" grows to 3 pods, of which 3 are needed',
+        'the pods of "s" now request 2 cpu',
         '"s" grows to 2 pods',
         '"j" shrinks to 1 pod',
         '"j" is suspended',
@@ -86,6 +92,9 @@ ONCE = (
 EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
     '"wait" completes if it runs': 'exactly 2 pods of "j" run',
+    '"j" grows to 3 pods, of which 3 are needed': 'the PodGroup of "j" has minMember 3',
+    'the pods of "s" now request 2 cpu': 'the rollout of "s" completes',
+    'the pods of "s" get a new version': 'the rollout of "s" completes',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
     '"s" grows to 2 pods': 'exactly 2 pods of "s" run',
     '"elastic" grows to 4 pods': 'exactly 4 pods of "elastic" run',
@@ -135,6 +144,12 @@ def test_an_act_with_an_effect_passes(suite: pytest.Pytester) -> None:
     run(suite, {f"Act {n}": ("", act, then) for n, (act, then) in enumerate(EFFECTIVE.items())}).assert_outcomes(
         passed=len(EFFECTIVE)
     )
+
+
+def test_a_rollout_of_work_without_one_fails_at_once(suite: pytest.Pytester) -> None:
+    result = run(suite, {"Job": ("", 'pod "j-task-0" completes', 'the rollout of "j" completes')})
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*seen: j is no service and no StatefulSet: no other work has a rollout*"])
 
 
 @pytest.mark.parametrize("text", ["refused", "nothing was", "e"])

@@ -15,6 +15,7 @@ from schedspec.gherkin.things import KnownThings, RunFacts
 SAMPLES = {
     "d": ["2"],
     "Amount": ["8 gpus", "64Gi memory", "a third of the gpus"],
+    "Request": ["8 gpus", "64Gi memory"],
     "Range": ["8 gpus", "between 2 and 4 gpus", "half of the cpu"],
     "Span": ["a second", "5 minutes"],
     "Many": ["2", "exactly 1", "at least 2", "at most 2", "between 2 and 4", "all but one of the", "30 % of the"],

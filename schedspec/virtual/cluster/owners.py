@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -71,22 +71,29 @@ class Owners:
         wanted = spec.get("replicas", 1)
         code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
         name, sets = f"{key.name}-{code}", self._owned(item, store.REPLICA_SETS)
-        current = next((item for item in sets if item["metadata"]["name"] == name), None)
-        if current is None:
+        sizes = {it["metadata"]["name"]: it["spec"].get("replicas", 0) for it in sets}
+        ready = {it["metadata"]["name"]: (it.get("status") or {}).get("readyReplicas", 0) for it in sets}
+        strategy = spec.get("strategy") or {}
+        if strategy.get("type") == "Recreate":
+            left = any(self._owned(it, store.PODS) for it in sets if it["metadata"]["name"] != name)
+            target = dict.fromkeys(sizes, 0) | ({} if left else {name: wanted})
+        else:
+            target = _rollout(name, sizes, ready, wanted, strategy.get("rollingUpdate") or {})
+        if name in target and name not in sizes:
             template = _labelled(spec["template"], {"pod-template-hash": code})
-            body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
+            body = {"replicas": target[name], "selector": spec.get("selector"), "template": template}
             self._create(store.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
         for owned in sets:
-            replicas = wanted if owned is current else 0
-            if owned["spec"].get("replicas") != replicas:
-                set_key = Key(key.namespace, owned["metadata"]["name"])
-                spec = {**owned["spec"], "replicas": replicas}
-                self._store.change(store.REPLICA_SETS, set_key, {**owned, "spec": spec})
-        ready = sum((item.get("status") or {}).get("readyReplicas", 0) for item in sets)
-        available = "True" if ready >= wanted else "False"
-        status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
+            own = owned["metadata"]["name"]
+            if sizes[own] != target[own]:
+                body = {**owned["spec"], "replicas": target[own]}
+                self._store.change(store.REPLICA_SETS, Key(key.namespace, own), {**owned, "spec": body})
+        total = sum(ready.values())
+        available = "True" if total >= wanted else "False"
+        status = {"replicas": sum(target.values()), "readyReplicas": total, "availableReplicas": total}
         conditions = [{"type": "Available", "status": available}]
-        self._write_status(store.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
+        updated = {"updatedReplicas": target.get(name, 0)}
+        self._write_status(store.DEPLOYMENTS, key, item, {**status, **updated, "conditions": conditions})
 
     def _replica_set(self, key: Key, item: Object) -> None:
         pods = self._owned(item, store.PODS)
@@ -186,6 +193,45 @@ class Owners:
     def _write_status(self, kind: Kind, key: Key, item: Object, status: Object) -> None:
         now = self._store.get(kind, key) or item
         self._store.change(kind, key, {**now, "status": {**(now.get("status") or {}), **status}})
+
+
+def _rollout(
+    name: str, sizes: Mapping[str, int], ready: Mapping[str, int], wanted: int, rolling: Object
+) -> dict[str, int]:
+    """Return the next sizes of a Deployment's ReplicaSets, of which `name` has the newest template.
+
+    Args:
+        name: The ReplicaSet of the newest template.
+        sizes: The sizes that the ReplicaSets have now, without one that is still to be created.
+        ready: How many pods of each are ready.
+        wanted: The number of pods that the Deployment wants.
+        rolling: Its `maxSurge` and `maxUnavailable`.
+    """
+    old = [other for other in sizes if other != name]
+    if not any(sizes[other] for other in old):
+        return {**dict.fromkeys(sizes, 0), name: wanted}
+    surge = _part_of(rolling.get("maxSurge", "25%"), wanted, up=True)
+    missing = _part_of(rolling.get("maxUnavailable", "25%"), wanted, up=False) or int(not surge)
+    target = dict(sizes)
+    room = max(0, wanted + surge - sum(sizes.values()))
+    target[name] = min(wanted, sizes.get(name, 0) + room)
+    spare = sum(target.values()) - (wanted - missing) - (target[name] - min(target[name], ready.get(name, 0)))
+    for other in old:  # pods that are not ready are no loss
+        target[other] -= (gone := max(0, min(spare, target[other] - min(target[other], ready[other]))))
+        spare -= gone
+    spare = min(spare, sum(ready.values()) - (wanted - missing))
+    for other in old:
+        target[other] -= (gone := max(0, min(spare, target[other])))
+        spare -= gone
+    return target
+
+
+def _part_of(value: int | str, total: int, *, up: bool) -> int:
+    """Return a number of pods, or the part of a total that a percentage is, rounded up or down."""
+    if isinstance(value, int):
+        return value
+    hundredths = total * int(value.removesuffix("%"))
+    return -(-hundredths // 100) if up else hundredths // 100
 
 
 def _is_live(pod: Object) -> bool:

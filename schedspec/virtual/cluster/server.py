@@ -51,7 +51,7 @@ def require_room(pod: Object, quotas: Sequence[Object], others: Iterable[Object]
     for quota in quotas:
         name = quota["metadata"]["name"]
         for key, amount in (quota["spec"].get("hard") or {}).items():
-            group, _, resource = key.rpartition(".") if key.startswith(("requests.", "limits.")) else ("", "", key)
+            group, _, resource = key.partition(".") if key.startswith(("requests.", "limits.")) else ("", "", key)
             group, resource = group or "requests", resource.removeprefix("count/")
             if resource in ("cpu", "memory") and resource not in wanted[group]:
                 raise RefusedError(403, "Forbidden", f"failed quota: {name}: must specify {key}")

@@ -248,6 +248,21 @@ def test_a_partly_bound_gang_is_found_unless_the_scenario_ended_just_then(tenths
     assert findings(history) == found
 
 
+@pytest.mark.parametrize(("bound_after", "found"), [(0, []), (1, ["gang"]), (2, [])])
+def test_a_gang_is_judged_by_its_minimum_at_its_last_bind(bound_after: int, found: list[str]) -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.group("batch", "guest", 2)
+    history.bind("batch-0", "batch", "n1", "1")
+    history.bind("batch-1", "batch", "n1", "1")
+    history.group("batch", "guest", 4)
+    for index in range(2, 2 + bound_after):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    for _ in range(25):
+        history.show(Kind.EVENT, "time passes")
+    assert findings(history) == found
+
+
 @pytest.mark.parametrize(
     ("annotations", "spec"),
     [

@@ -194,6 +194,13 @@ def test_admission_checks_are_left_to_the_scenario(tmp_path: Path) -> None:
     assert check["spec"] == {"controllerName": "schedspec.dev/scenario"}
 
 
+def test_local_queues_of_several_namespaces_stay_apart(tmp_path: Path) -> None:
+    local = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nspec: {clusterQueue: a}\n"
+    text = "---\n".join(f"{local}metadata: {{name: main, namespace: {space}}}\n" for space in ("red", "blue"))
+    found = manifests.kueue_queues(written(tmp_path, "queues.yaml", text), "spec-1")
+    assert [it.object["metadata"]["namespace"] for it in found] == ["spec-1-red", "spec-1-blue"]
+
+
 STRATEGY = "admissionChecksStrategy: {admissionChecks: [{name: budgte, onFlavors: [spot]}]}"
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from schedspec.scenario import own_work
+from schedspec.scenario.manifests import ManifestError
 from schedspec.scenario.own_work import WorkError
 
 POD = {
@@ -110,6 +111,29 @@ def test_a_row_with_a_name_changes_that_work_only(tmp_path: Path) -> None:
     assert (first.object["spec"]["replicas"], second.object["spec"]["parallelism"]) == (2, 9)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "names", "real"),
+    [
+        ("", "", ["w", "other"], ["spec-1", "spec-1"]),
+        ("red", "red", ["w", "other"], ["spec-1", "spec-1"]),
+        ("red", "", ["red/w", "default/other"], ["spec-1-red", "spec-1-default"]),
+        ("red", "blue", ["red/w", "blue/other"], ["spec-1-red", "spec-1-blue"]),
+    ],
+)
+def test_work_of_several_namespaces_is_in_as_many(
+    tmp_path: Path, first: str, second: str, names: list[str], real: list[str]
+) -> None:
+    items = [item("Deployment", namespace=first), item("Job", namespace=second)]
+    items[1]["metadata"]["name"] = "other"
+    path = written(tmp_path, *items)
+    found = own_work.of_file(path)
+    assert own_work.names(found) == names
+    assert [pod.rpartition("/")[0] for pod in own_work.pods(found)][:1] == [names[0].rpartition("/")[0]]
+    made = own_work.rendered(path, "spec-1", COMMON, [{"name": names[1], "replicas": 9}])
+    assert [it.object["metadata"]["namespace"] for it in made] == real
+    assert made[1].object["spec"]["parallelism"] == 9
+
+
 def _with(kind: str, **fields: Any) -> dict[str, Any]:
     found = item(kind)
     return {**found, "spec": {**found["spec"], **fields}}
@@ -130,9 +154,9 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         r"containers\[0\].imge",
     ),
     "a field that Volcano does not have": ([_with("VolcanoJob", minAvailabel=2)], "minAvailabel"),
-    "two namespaces": (
-        [item("Job", namespace="a"), item("Deployment", namespace="b")],
-        "several namespaces: a, b",
+    "a long name of one of two namespaces": (
+        [item("Job", namespace="a"), item("Deployment", namespace="a-namespace-of-a-team")],
+        "the namespace a-namespace-of-a-team has 21 characters",
     ),
     "a field of a StatefulSet that the API does not have": ([_with("StatefulSet", replica=2)], "replica"),
     "a field of a LimitRange that the API does not have": (
@@ -161,7 +185,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
 
 @pytest.mark.parametrize(("items", "says"), REFUSED.values(), ids=REFUSED)
 def test_what_a_scenario_cannot_submit_is_refused(tmp_path: Path, items: list[Any], says: str) -> None:
-    with pytest.raises(WorkError, match=says):
+    with pytest.raises(ManifestError, match=says):
         own_work.of_file(written(tmp_path, *items))
 
 

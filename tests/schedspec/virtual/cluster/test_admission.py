@@ -22,12 +22,16 @@ def limits(**limit: Any) -> dict[str, Any]:
     return {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **limit}]}}
 
 
-ONE = pod(requests={"cpu": "1"}, limits={"cpu": "2"})
+ONE = pod(requests={"cpu": "1", "nvidia.com/gpu": "1"}, limits={"cpu": "2", "nvidia.com/gpu": "1"})
 REFUSED = {
     "the requests of all pods": (quota(requests_cpu="2500m"), "exceeded quota: q, limited: requests.cpu=2500m"),
     "cpu without a prefix": (quota(cpu="2500m"), "limited: cpu=2500m"),
     "the limits of all pods": (quota(limits_cpu="5"), "limited: limits.cpu=5"),
     "the number of pods": (quota(pods="2"), "limited: pods=2"),
+    "the requests of a device": (
+        {"metadata": {"name": "q"}, "spec": {"hard": {"requests.nvidia.com/gpu": "2"}}},
+        "limited: requests.nvidia.com/gpu=2",
+    ),
     "a resource that a pod must name": (quota(limits_memory="5Gi"), "failed quota: q: must specify limits.memory"),
 }
 

@@ -162,6 +162,38 @@ def test_a_deployment_replaces_a_deleted_pod(api: Api) -> None:
     assert api.names(PODS) == []
 
 
+ROLLOUTS: dict[str, tuple[dict[str, Any], int, int]] = {
+    "a quarter more, and a quarter fewer, by default": ({}, 5, 3),
+    "one more at a time": ({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}, 5, 4),
+    "one fewer at a time": ({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}, 4, 3),
+    "one fewer although both are 0": ({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}, 4, 3),
+    "all new ones first": ({"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0}}, 8, 4),
+    "half of them fewer": ({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "50%"}}, 4, 2),
+    "none before all others are gone": ({"type": "Recreate"}, 4, 0),
+}
+"""Strategy of a Deployment → the most pods, and the fewest ready ones, while its 4 pods are replaced."""
+
+
+@pytest.mark.parametrize(("strategy", "most", "fewest"), ROLLOUTS.values(), ids=ROLLOUTS)
+def test_a_deployment_replaces_its_pods_by_its_strategy(
+    api: Api, strategy: dict[str, Any], most: int, fewest: int
+) -> None:
+    api.node(8)
+    spec = {"replicas": 4, "selector": {"matchLabels": {"app": "web"}}, "template": pod_spec(), "strategy": strategy}
+    spec["template"]["metadata"]["labels"] = {"app": "web"}
+    api.send("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    api.cluster.advance(30)
+    newer = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    api.send("PATCH", f"{DEPLOYMENTS}/web", newer, MERGE)
+    numbers = set()
+    for _ in range(1200):
+        api.cluster.advance(0.05)
+        live = [it for it in api.send("GET", PODS)[1]["items"] if "deletionTimestamp" not in it["metadata"]]
+        numbers.add((len(live), sum(it["status"]["phase"] == "Running" for it in live)))
+    assert (max(pods for pods, _ in numbers), min(ready for _, ready in numbers)) == (most, fewest)
+    assert [it["metadata"]["labels"].get("version") for it in live] == ["2"] * 4
+
+
 STATEFUL_SETS = "/apis/apps/v1/namespaces/spec/statefulsets"
 MEMBERS = ["db-0", "db-1", "db-2"]
 UPDATES: dict[str, tuple[dict[str, Any], list[str]]] = {
