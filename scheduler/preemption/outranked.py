@@ -10,9 +10,11 @@ The other action is tried, and undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from ..framework.session import Session
+from ..framework.statement import Statement
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
 from ..reasons import ReclaimedNext
@@ -20,7 +22,10 @@ from .cycle_cache import CycleCache, request_kind
 from .domains import limits_of
 from .preemptor import search, waiting_tasks
 from .request import PREEMPT, RECLAIM, PreemptionRequest, starving_jobs
-from .solver import Solver
+
+
+MOST_CLAIMANTS = 16
+"""How many jobs of other queues, that differ in queue or shape, are tried for one preemption."""
 
 
 def preempts_whole(session: Session, job: Job, cache: CycleCache) -> Job | None:
@@ -51,21 +56,21 @@ def preempting(session: Session, job: Job, *, within_job: bool = False) -> Preem
     return request
 
 
-def _reclaimed_next(request: PreemptionRequest, solver: Solver) -> ReclaimedNext | None:
+def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Sequence[Task]) -> ReclaimedNext | None:
     """Return that a job of another queue could reclaim what was placed, but not the victims; None if none could."""
-    session, statement = request.session, solver.statement
-    cache = CycleCache.of(session)
+    session, cache = request.session, CycleCache.of(request.session)
     victims = [task for task, _ in statement.evictions]
     savepoint = statement.savepoint()
     for task in victims:
         statement.release(task)
-    for task in solver.placed:
+    for task in placed:
         statement.run(task)
-    after = [job for job in _of_other_queues(request) if _reclaims(session, job, solver.placed, cache)]
+    claimants = (job for job in _of_other_queues(request) if _may_reclaim(session, job, placed, cache))
+    after = [job for job in islice(claimants, MOST_CLAIMANTS) if _reclaims(session, job, placed, cache)]
     statement.rollback(savepoint)
     if not after:
         return None
-    for task in solver.placed:
+    for task in placed:
         statement.release(task)
     for task in victims:
         statement.restore(task)
@@ -79,22 +84,25 @@ def _of_other_queues(request: PreemptionRequest) -> Iterator[Job]:
     session, known = request.session, set[object]()
     jobs = session.selection.served(session.sums.undecided)
     for job in starving_jobs(session, (job for job in jobs if job.queue != request.job.queue)):
-        tasks = job.by_status[TaskStatus.PENDING].values()
-        kind = job.queue, job.min_available, tuple(sorted(task.shape for task in tasks))
-        session.work.spend(1)
-        if kind not in known and not session.hooks.overused(session.queues[job.queue]):
+        tasks = waiting_tasks(session, job)
+        kind = job.queue, job.min_available, tuple(task.shape for task in tasks)
+        session.work.spend(len(tasks))
+        if tasks and kind not in known and not session.hooks.overused(session.queues[job.queue]):
             known.add(kind)
             yield job
 
 
+def _may_reclaim(session: Session, job: Job, victims: Iterable[Task], cache: CycleCache) -> bool:
+    """Whether a job may reclaim one of the tasks at all, wherever it fits."""
+    request, task = PreemptionRequest(session, RECLAIM, job), waiting_tasks(session, job)[0]
+    nodes = [session.nodes.by_name[name] for name in {victim.node for victim in victims}]
+    return cache.shared(request, None, None).victim_filter.permits_any(task, nodes)
+
+
 def _reclaims(session: Session, job: Job, victims: Iterable[Task], cache: CycleCache) -> bool:
     """Try to reclaim for a job; whether that evicts one of the tasks, which run. Nothing changes."""
-    request, tasks = PreemptionRequest(session, RECLAIM, job), waiting_tasks(session, job)
-    names = {task.node for task in victims}
-    nodes = [session.nodes.by_name[name] for name in names]
-    if not cache.shared(request, None, None).victim_filter.permits_any(tasks[0], nodes):
-        return False
-    solver, starts, _ = search(request, tasks, cache, None)
+    request = PreemptionRequest(session, RECLAIM, job)
+    solver, starts, _ = search(request, waiting_tasks(session, job), cache, None)
     evicted = {task.uid for task, _ in solver.statement.evictions}
     solver.statement.discard()
     return starts and any(task.uid in evicted for task in victims)

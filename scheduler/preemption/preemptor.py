@@ -205,7 +205,7 @@ def _place(
         return False, tuple(refusals)
     if not solver.is_in_proportion() and solver.excess is not None:
         return False, (*refusals, solver.excess)
-    if solver.victims and (objection := request.objection(request, solver)) is not None:
+    if solver.victims and (objection := request.objection(request, solver.statement, solver.placed)) is not None:
         return False, (*refusals, objection)
     return True, tuple(refusals)
 

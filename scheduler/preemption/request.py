@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..framework.session import Session
+from ..framework.statement import Statement
 from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Statuses, Task, TaskStatus
@@ -19,15 +19,12 @@ from ..reasons import ProtectedBy, UnschedulableReason
 from ..topology.domains import Domain
 from ..topology.subgroups import SubGroup
 
-if TYPE_CHECKING:
-    from .solver import Solver
-
 Where = Callable[[Task], Domain | None]
 """Return the domain in which room is made for a task; None for any node."""
 
 
-Objection = Callable[["PreemptionRequest", "Solver"], UnschedulableReason | None]
-"""Return why the job of a request may not have the victims of a solver that has placed all of its tasks."""
+Objection = Callable[["PreemptionRequest", Statement, Sequence[Task]], UnschedulableReason | None]
+"""Return why the job of a request may not have the victims of a statement that has placed these tasks of it."""
 
 
 def _anywhere(_: Task) -> Domain | None:
