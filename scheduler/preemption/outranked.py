@@ -16,13 +16,12 @@ from itertools import islice
 from ..framework.session import Session
 from ..framework.statement import Statement
 from ..model.job import Job
-from ..model.task import Task, TaskStatus
+from ..model.task import Task
 from ..reasons import ReclaimedNext
 from .cycle_cache import CycleCache, request_kind
 from .domains import limits_of
 from .preemptor import search, waiting_tasks
 from .request import PREEMPT, RECLAIM, PreemptionRequest, starving_jobs
-
 
 MOST_CLAIMANTS = 16
 """How many jobs of other queues, that differ in queue or shape, are tried for one preemption."""
@@ -105,4 +104,5 @@ def _reclaims(session: Session, job: Job, victims: Iterable[Task], cache: CycleC
     solver, starts, _ = search(request, waiting_tasks(session, job), cache, None)
     evicted = {task.uid for task, _ in solver.statement.evictions}
     solver.statement.discard()
+    cache.forget()  # what it found in this state holds in no other
     return starts and any(task.uid in evicted for task in victims)
