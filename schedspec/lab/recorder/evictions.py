@@ -88,7 +88,10 @@ class EvictionLog:
             related = event.get("related") or ({"uid": by_pod[1]} if by_pod else None)
             if related:
                 victim = str((event.get("involvedObject") or {}).get("uid"))
+                self._named.pop(victim, None)
                 self._named[victim] = version.at, {**event, "related": related}
+                while next(iter(self._named.values()))[0] < version.at - 2 * NEXT:
+                    del self._named[next(iter(self._named))]
 
     def pass_time(self, at: float) -> None:
         """Pass on the evictions that are old enough, and forget older acts."""
@@ -99,7 +102,6 @@ class EvictionLog:
         last = next((number for number, act in enumerate(acts) if act.at >= at - NEXT), len(acts))
         del acts[:last]
         self._done -= last
-        self._named = {uid: named for uid, named in self._named.items() if named[0] >= at - 2 * NEXT}
 
     def end(self) -> None:
         self._pass_on(float("inf"))

@@ -246,7 +246,8 @@ def _case_of(inputs: Sequence[Timed], finding: Finding, policy: str, known: Redu
     state, stands_for = expressed(given)
     text = known.policies.get(stands_for, "") or policy or (state.policy.text if state.policy is not None else "")
     case, left_out, of_pod = make_case(state, plain_text(text), undo_evictions=True)
-    about = (of_pod[pod] for pod, job in jobs.items() if pod in of_pod and finding.about in (pod, job))
+    subjects = {finding.about, finding.job}
+    about = (of_pod[pod] for pod, job in jobs.items() if pod in of_pod and subjects & {pod, job})
     case = replace(case, subject=next(about, ""))
     if not case.subject:
         raise IncidentError(

@@ -241,7 +241,8 @@ def old_names(before: cases.Case, after: cases.Case) -> dict[str, str]:
 
 
 def _named_queues(case: cases.Case) -> set[str]:
-    return {queue.name for queue in case.queues if queue.name not in ("root", "default")}
+    """Return the queues that have a name of the state, also those that a job names and the state lacks."""
+    return {*(queue.name for queue in case.queues), *(job.queue for job in case.jobs)} - {"root", "default"}
 
 
 def _of_queues(case: cases.Case) -> dict[str, str]:

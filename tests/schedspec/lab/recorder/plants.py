@@ -36,8 +36,13 @@ class Planted:
     """The job of the victim; empty if nothing is evicted."""
     preemptor: str = ""
     is_inferred: bool = False
-    because: str = ""
-    """The argument of `reduce --because`; empty if the scheduler does not do it by itself: then no feature shows it."""
+    is_own: bool = False
+    """Whether the scheduler does it by itself, so that it does it again in a feature."""
+
+    @property
+    def because(self) -> str:
+        """The argument of `reduce --because`."""
+        return f"monitor {self.monitor}"
 
     def is_found_by(self, finding: Finding) -> bool:
         """Whether a finding is this incident."""
@@ -119,7 +124,7 @@ def hopeless_group(cluster: Production) -> Planted:
     """Create a PodGroup whose pod waits for a resource that nobody has."""
     cluster.group("hopeless", "online")
     cluster.pod("hopeless-0", 1, "example.com/fpga", group="hopeless")
-    return Planted("hopeless-wait", f"{SPACE}/hopeless", because=f"job {SPACE}/hopeless waits")
+    return Planted("hopeless-wait", f"{SPACE}/hopeless")
 
 
 def two_into_the_guarantee_of_a_third(cluster: Production) -> Planted:
@@ -134,7 +139,7 @@ def two_into_the_guarantee_of_a_third(cluster: Production) -> Planted:
         cluster.group(f"greedy-{queue}", queue)
         cluster.pod(f"greedy-{queue}-0", 4, DEVICE, group=f"greedy-{queue}")
         cluster.runs(f"greedy-{queue}-0")
-    return Planted("guarantee", f"{SPACE}/greedy", because="monitor guarantee")
+    return Planted("guarantee", f"{SPACE}/greedy", is_own=True)
 
 
 # ------------------------------------------------------------------------------------------------------ kube-scheduler

@@ -10,8 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from schedspec.cli import schedspec
+from schedspec.lab.recorder.evictions import NEXT
+from schedspec.lab.recorder.judge import Judge
+from schedspec.lab.recorder.versions import VersionReader
 from schedspec.lab.recorder.window import record_of
 from schedspec.report import html
+from schedspec.scheduler.inputs import Noted, Started, Taken
+from schedspec.scheduler.recording.segments import VERSION
 from schedspec.virtual.state import read_state
 from schedspec.virtual.state.over_time import inputs_over_time, segments_over_time
 from tests.schedspec.lab.recorder.nights import evictions, judged
@@ -22,6 +27,8 @@ MOST = 4 << 20
 """Bytes that the folder may have."""
 AT_ONCE = 50
 """Objects of an attack between two looks at the folder."""
+MANY = 3_000
+"""Events that name a preemptor, beside few evictions."""
 HOSTILE = "\x1b[2J\n2026-01-01T00:00:00Z forged: team/x\r::error::<script>alert(1)</script><img src=x>\u202e"
 
 
@@ -101,3 +108,28 @@ def test_the_texts_of_a_tenant_forge_no_line_and_run_nothing(tmp_path: Path) -> 
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     assert "forged" in page
+
+
+def test_events_of_a_tenant_that_explain_no_eviction_are_forgotten() -> None:
+    judge = Judge(lambda _: None)
+    reader = VersionReader(judge)
+    reader.read_all((0.0, given) for given in (Started(VERSION, [], {}), Taken(0.0)))
+    for number in range(MANY):
+        about = {"kind": "Pod", "namespace": "hostile", "name": "x", "uid": f"victim-{number}"}
+        meta = {"name": f"e{number}", "namespace": "hostile", "resourceVersion": str(number + 1)}
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": meta, "involvedObject": about}
+        reader.read(float(number), Noted(event | {"related": {"uid": "preemptor"}, "message": "x"}))
+    assert len(judge._evictions._named) <= 2 * NEXT + 2
+
+
+def test_a_feature_of_hostile_texts_has_one_line_for_each_of_its_own(tmp_path: Path) -> None:
+    folder, out = tmp_path / "recording", tmp_path / "found.feature"
+    with recorded(folder) as cluster:
+        hostile_texts(cluster)
+    for monitor in ("needless-eviction", "repeated-eviction", "hopeless-wait"):
+        done = CliRunner().invoke(schedspec, ["reduce", str(folder), "--because", f"monitor {monitor}", "-o", str(out)])
+        assert done.exit_code in (0, 1, 2), done.exception
+        text = out.read_text() if out.exists() else ""
+        for line in [*text.splitlines(), *done.output.splitlines()]:
+            assert not line.startswith(("2026-01-01", "::"))
+            assert not {"\x1b", "\r", "\u202e"} & set(line)

@@ -44,9 +44,15 @@ def test_what_is_planted_in_a_night_is_found_shown_named_and_reduced(tmp_path: P
         assert one.about in page
         if plant.job:
             assert_is_named(recording, plant)
-        if plant.because:
-            reduced = run(*of_reduction(recording, plant, scheduler, tmp_path / f"{plant.monitor}.feature"))
-            assert reduced.return_value == 0, reduced.output
+        feature = tmp_path / f"{plant.monitor}.feature"
+        reduced = run("reduce", recording, "--because", plant.because, "-o", feature)
+        assert reduced.return_value == 0, reduced.output
+        first = feature.read_text("utf-8").splitlines()[1]
+        assert f"by its model in the place of {scheduler}, from " in first
+        if plant.is_own:
+            by = ["--scheduler", scheduler, "--cluster", "embedded", "--minutes", 15]
+            again = run("reduce", recording, "--because", plant.because, "-o", tmp_path / "own.feature", *by)
+            assert again.return_value == 0, again.output
 
 
 def page_of(recording: Path, page: Path) -> str:
@@ -60,9 +66,3 @@ def assert_is_named(recording: Path, plant: Planted) -> None:
     assert answer.return_value == 0, answer.output
     assert plant.preemptor in answer.output
     assert ("inferred" in answer.output) == plant.is_inferred
-
-
-def of_reduction(recording: Path, plant: Planted, scheduler: str, feature: Path) -> list[object]:
-    """Return the arguments of `reduce`. A wait is played with our model; what Volcano did, with Volcano."""
-    by = ["--scheduler", scheduler, "--cluster", "embedded", "--minutes", 15] if "monitor" in plant.because else []
-    return ["reduce", recording, "--because", plant.because, "-o", feature, *by]
