@@ -6,13 +6,12 @@ and the problem and never repeats the content.
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from ..scheduler.model.input_files import open_input
 from .errors import HarnessError
 
 T = TypeVar("T")
@@ -29,10 +28,7 @@ class RefusedFileError(HarnessError):
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file. Raises RefusedFileError."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise RefusedFileError(f"{path}: not a regular file; remove it")
+        with open_input(path, links=False) as file:
             content = file.read(most + 1)
     except OSError as problem:
         raise RefusedFileError(f"{path}: cannot be read: {problem.strerror}") from None

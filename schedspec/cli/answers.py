@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import os.path
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
@@ -95,9 +96,9 @@ def refuse_one_file_twice(
     Raises:
         HarnessError: Two options name one file or folder.
     """
-    taken = {Path(file).resolve(): option for option, file in inputs if file is not None}
+    taken = {os.path.realpath(file): option for option, file in inputs if file is not None}
     for option, file in outputs:
-        if file is not None and (other := taken.setdefault(file.resolve(), option)) is not option:
+        if file is not None and (other := taken.setdefault(os.path.realpath(file), option)) is not option:
             raise HarnessError(f"{option}: {file} is the file of {other}, too\n  do next: name another file or folder")
 
 

@@ -11,6 +11,7 @@ import click
 from .. import distribution
 from ..gherkin.documents import WRONG_NAME, is_nearly_feature
 from ..scheduler.lint import lint
+from ..scheduler.model.input_files import read_bytes, read_text
 from ..schedulers import Adapter, Own, find
 from . import collected, repository, testing
 from .answers import count, explains_errors, output_option, print_json
@@ -108,7 +109,7 @@ def kind_of(path: Path) -> str:
     """Return how to check a file, by its content: `features`, `policy` or `queues`; empty if it is none of them."""
     if path.is_dir() or path.suffix == ".feature":
         return FEATURES
-    text = path.read_text("utf-8", "replace")
+    text = read_bytes(path).decode("utf-8", "replace")
     if _POLICY.search(text):
         return POLICY
     return QUEUES if _MANIFEST.search(text) else ""
@@ -153,7 +154,7 @@ def _own_policies(home: Path) -> list[Path]:
 
 def _is_of_another_tool(path: Path) -> bool:
     """Whether a file in a folder `policies` has objects that are no policy of ours, for instance Kyverno's."""
-    kinds = {found["kind"] for found in _KIND.finditer(path.read_text("utf-8", "replace"))}
+    kinds = {found["kind"] for found in _KIND.finditer(read_bytes(path).decode("utf-8", "replace"))}
     return not kinds <= {"ConfigMap", "ConfigMapList", "HelmRelease", "List"}
 
 
@@ -168,7 +169,7 @@ def _adapter(path: Path, scheduler: str) -> Adapter:
 
 
 def _policy(path: Path, adapter: Adapter) -> Iterator[dict[str, object]]:
-    for problem in _linted(path.read_text("utf-8"), str(path)):
+    for problem in _linted(read_text(path), str(path)):
         yield problem if isinstance(adapter, Own) else {**problem, "kind": "warning"}
 
 
@@ -180,9 +181,9 @@ def _queues(definitions: Mapping[Path, Path | None], policies: Sequence[Path]) -
     chosen = policies or [distribution.folder("templates") / "policies" / "default.yaml"]
     found: list[dict[str, object]] = []
     for folder in dict.fromkeys(definitions.values()):
-        manifests = [(str(path), path.read_text("utf-8")) for path, by in definitions.items() if by == folder]
+        manifests = [(str(path), read_text(path)) for path, by in definitions.items() if by == folder]
         for policy in chosen:
-            found += _linted(policy.read_text("utf-8"), str(policy), manifests, folder)
+            found += _linted(read_text(policy), str(policy), manifests, folder)
     names = {str(path) for path in definitions}
     unique = {
         (problem["file"], problem["line"], problem["text"]): problem for problem in found if problem["file"] in names

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ..scheduler.model.input_files import NotAFileError
 from . import bdd, documents, lost_lines, selection, short_names, step_check
 from .things import RunFacts
 
@@ -37,16 +38,20 @@ def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
-    """Refuse a link to a missing feature file, which pytest would leave out, and one to a folder above the link.
+    """Refuse a feature that pytest would leave out: a link to nowhere, a FIFO; and a link to a folder above the link.
 
     Raises:
-        CollectError: A link in the folder leads nowhere, or in a circle: pytest would run all features 40 times.
+        CollectError: A feature is not a file, or a link leads in a circle: pytest would run all features 40 times.
     """
     for entry in sorted(folder.iterdir()):
         is_named = any(entry.is_relative_to(ours) for ours in parent.config.stash.get(FOLDERS, ()))
         if is_named and documents.is_nearly_feature(entry) and not entry.exists():
             shown = selection.shown_path(entry, parent.config)
             raise parent.CollectError(f"{shown}:1: the link leads nowhere\n  do next: correct it, or remove it")
+        if is_named and documents.is_nearly_feature(entry) and not entry.is_file() and not entry.is_dir():
+            shown = selection.shown_path(entry, parent.config)
+            problem = NotAFileError(entry, entry.stat().st_mode).strerror
+            raise parent.CollectError(f"{shown}:1: {problem}\n  do next: remove it")
         if is_named and entry.is_symlink() and entry.is_dir() and folder.resolve().is_relative_to(entry.resolve()):
             shown = selection.shown_path(entry, parent.config)
             raise parent.CollectError(f"{shown}:1: the link leads to a folder above it\n  do next: remove it")

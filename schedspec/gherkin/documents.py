@@ -26,6 +26,8 @@ from pytest_bdd.gherkin_parser import Step as StepNode
 from pytest_bdd.parser import PARAM_RE, render_string
 from pytest_bdd.types import STEP_TYPE_BY_PARSER_KEYWORD
 
+from ..scheduler.model.input_files import read_bytes
+
 __all__ = [
     "SUFFIX",
     "WRONG_NAME",
@@ -139,9 +141,12 @@ def read_text(path: Path) -> str:
     """Return the text of a feature file.
 
     Raises:
-        UnreadableFeatureError: The file is not plain UTF-8.
+        UnreadableFeatureError: The file cannot be read, or is not plain UTF-8.
     """
-    data = path.read_bytes()
+    try:
+        data = read_bytes(path)
+    except OSError as problem:
+        raise UnreadableFeatureError([(1, f"the file cannot be read: {problem.strerror}")]) from None
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise UnreadableFeatureError([(1, "the file is UTF-32: save it as UTF-8")])
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -40,6 +40,7 @@ from ..scenario import manifests, own_work
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..scheduler import lint
+from ..scheduler.model.input_files import read_text
 from ..schedulers import Adapter, Own
 from ..terminal import short_path
 
@@ -107,12 +108,12 @@ def of_run(options: Options, root: Path) -> RunFacts:
         if not files.lints:
             return {}
         texts = [
-            templates.policy(name) if kind == POLICY else files.find(name, folder).read_text("utf-8")
+            templates.policy(name) if kind == POLICY else read_text(files.find(name, folder))
             for kind, name in policies
             if not (policy(name, False) if kind == POLICY else files.problem(kind, name, folder))
         ]
         if not policies:
-            texts = [options.policy.read_text("utf-8") if options.policy else templates.policy("default")]
+            texts = [read_text(options.policy) if options.policy else templates.policy("default")]
         found = [_unread(text) for text in texts]
         named = " and ".join(f'"{name}"' for _, name in policies) or "of the run"
         return {

@@ -19,7 +19,7 @@ from ..api.errors import HarnessError
 from ..api.kinds import SERVED, Kind
 from ..gherkin import tables
 from ..gherkin.tables import nearest
-from ..scheduler.model import documents
+from ..scheduler.model import documents, input_files
 from ..scheduler.policy.loader import texts_in
 from ..terminal import top_of
 from .nodes import SIMULATED, WORLD
@@ -59,10 +59,11 @@ def find(name: str, folders: Sequence[Path]) -> Path:
     """
     tops = [top_of(folder).resolve() for folder in folders]
     for path in (folder / name for folder in folders):
-        if path.is_file() and not any(path.resolve().is_relative_to(top) for top in tops):
+        if not path.exists() or path.is_dir():
+            continue
+        if not any(path.resolve().is_relative_to(top) for top in tops):
             raise ManifestError(f"the file {name!r} is outside of the repository {tops[0]}: copy it beside the feature")
-        if path.is_file():
-            return path
+        return path
     files = sorted({path.name for folder in folders for path in folder.glob("*.y*ml") if path.is_file()})
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     raise ManifestError(f"there is no file {name!r}{nearest(name, files)}\n  looked in: {looked}")
@@ -71,7 +72,7 @@ def find(name: str, folders: Sequence[Path]) -> Path:
 def read(path: Path) -> str:
     """Return the text of a file. Raises ManifestError."""
     try:
-        return path.read_text("utf-8")
+        return input_files.read_text(path)
     except (OSError, UnicodeDecodeError) as problem:
         raise ManifestError(f"{path}: cannot read the file: {problem}") from None
 

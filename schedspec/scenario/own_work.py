@@ -20,6 +20,7 @@ from ..gherkin.tables import BY_RESOURCE, nearest
 from ..observe.view import WORKLOAD
 from ..scheduler.lint.objects import Document, ManifestError, documents, refusals
 from ..scheduler.model import resources
+from ..scheduler.model.input_files import read_text
 from . import train_jobs
 from .manifests import ManifestError as UnusableError
 from .manifests import head, namespace_of, spaces_of
@@ -92,7 +93,7 @@ def read(
         WorkError: the file cannot be read, or has an object that is not accepted.
     """
     try:
-        for document in train_jobs.as_jobs(documents(path.read_text("utf-8"))):
+        for document in train_jobs.as_jobs(documents(read_text(path))):
             in_group = bool(group) and str(document.item.get("apiVersion", "")).startswith(group)
             _check(document, path, kinds, definitions if in_group else None, in_group=in_group)
             yield Found(f"{path}:{document.line}", document.item, document.node)
@@ -230,7 +231,7 @@ def rendered(
     Raises:
         WorkError: the file cannot be used, or has nothing that a value could replace.
     """
-    found, text = of_file(path), path.read_text("utf-8")
+    found, text = of_file(path), read_text(path)
     known = names(found)
     for row in rows:
         if row.get("name", known[0]) not in known:

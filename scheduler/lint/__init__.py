@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import click
 import msgspec
 
+from ..model.input_files import read_text
 from ..model.printable import OUTPUT
 from ..policy.loader import PolicyError, read_document
 from ..reasons.text import count
@@ -83,7 +84,7 @@ def _read(name: str) -> tuple[str, str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_text(path, pipes=True)
     except UnicodeDecodeError as error:
         raise OSError(errno.EILSEQ, f"not UTF-8: {error.reason}", str(path)) from None
 

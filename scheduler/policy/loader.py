@@ -10,9 +10,7 @@ a FIFO cannot block the reader, and an endless device cannot fill its memory.
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 import yaml
 
 from ..model.documents import compose
+from ..model.input_files import open_input
 from .model import PluginOption, Policy
 from .schema import (
     ACTIONS,
@@ -63,10 +62,7 @@ def read_policy(path: Path) -> str:
         return UnreadablePolicyError(path, why)
 
     try:
-        # a FIFO without a writer must not block, even if it replaces the file right before the call
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
-                raise problem(f"{_kind_of(mode)} is not a regular file")
+        with open_input(path) as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise problem(f"it is larger than {LARGEST:,} bytes")
@@ -75,11 +71,6 @@ def read_policy(path: Path) -> str:
         raise problem(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise problem("not UTF-8") from error
-
-
-def _kind_of(mode: int) -> str:
-    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
-    return kinds.get(stat.S_IFMT(mode), "the path")
 
 
 WRAPPER = "default_scheduler_conf"

@@ -31,6 +31,7 @@ from ..inputs import (
     write_line,
 )
 from ..model.cluster import Cluster
+from ..model.input_files import open_input
 from ..model.printable import one_line
 from ..model.state_kinds import STATE_KINDS
 from ..model.task import TaskStatus
@@ -53,6 +54,14 @@ _CHUNK = 1 << 20
 
 class RecordError(Exception):
     """An unreadable recording; the text names file, line and problem."""
+
+
+class UnopenedError(RecordError):
+    """A segment that cannot be opened or is not a file: nothing of it is read, and it is not merely cut off."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.why = why
 
 
 class OtherVersionError(RecordError):
@@ -202,7 +211,7 @@ def segments(path: Path) -> list[Path]:
 
     If the folder itself has no segments, its subfolder `recording/` is searched, as in the folder of a failed scenario.
     """
-    if path.is_file():
+    if path.exists() and not path.is_dir():
         return [path]
     return _segments_in(path) or _segments_in(path / "recording")
 
@@ -260,17 +269,17 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 )
     except zlib.error as error:
         text = f"{error}; a segment is a gzip file named cycles-*{SUFFIX}"
-        with path.open("rb") as file:
+        with open_input(path) as file:
             if file.read(2) != _MAGIC:
                 text = "is no recording; name the folder of `run --record`, or one of its files"
         raise RecordError(f"{path}: {text}") from None
     except OSError as error:
-        raise RecordError(f"{path}: {error.strerror}") from None
+        raise UnopenedError(path, str(error.strerror)) from None
 
 
 def unpacked(path: Path, unzip: Any) -> Iterator[bytes]:
     """Yield the unpacked content of a gzip file in pieces of bounded size. Raises OSError, zlib.error."""
-    with path.open("rb") as file:
+    with open_input(path) as file:
         while chunk := file.read(_CHUNK):
             while chunk:
                 yield unzip.decompress(chunk, _CHUNK)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...api.errors import HarnessError
+from ...scheduler.model.input_files import read_text
 
 SUFFIXES = (".yaml", ".yml", ".json", ".conf")
 MAX_BYTES = 16 << 20
@@ -37,10 +39,10 @@ def files_of(text: str) -> dict[str, str]:
         found = sorted(
             file
             for file in path.rglob("*")
-            if file.suffix in SUFFIXES and file.is_file() and not _is_hidden(file.relative_to(path).as_posix())
+            if file.suffix in SUFFIXES and not file.is_dir() and not _is_hidden(file.relative_to(path).as_posix())
         )
-        return {file.relative_to(path).as_posix(): _read(file) for file in found if file.stat().st_size <= MAX_BYTES}
-    if path.is_file():
+        return {file.relative_to(path).as_posix(): _read(file) for file in found if os.lstat(file).st_size <= MAX_BYTES}
+    if os.path.lexists(path):
         return {path.name: _read(path)}
     return _of_revision(text)
 
@@ -51,9 +53,10 @@ def _is_hidden(name: str) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}\n  do next: write it in UTF-8, or remove it") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SourceError(f"{path}: cannot be read: {why}\n  do next: write it in UTF-8, or remove it") from error
 
 
 def merge_base(before: str, after: str) -> str:

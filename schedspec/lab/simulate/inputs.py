@@ -28,6 +28,7 @@ from ...scheduler.lint.objects import ManifestError, documents, refusals
 from ...scheduler.lint.resource_rules import NATIVE, may_be_of_a_node
 from ...scheduler.model import objects, resources
 from ...scheduler.model.cluster import Cluster
+from ...scheduler.model.input_files import read_text
 from ...scheduler.policy.source import suggest
 from ...scheduler.reasons.text import count
 from ...virtual import Arrival, OnEviction, Simulation, node
@@ -168,7 +169,7 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
 def _read_manifest(path: Path, scene: InitialState) -> None:
     place, ignored, used = str(path), Counter[str](), False
     try:
-        for document in documents(path.read_text("utf-8")):
+        for document in documents(read_text(path, pipes=True)):
             place = f"{path}:{document.line}"
             for refusal in refusals(document, str(path)):
                 if refusal.is_error:

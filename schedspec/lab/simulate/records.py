@@ -18,6 +18,7 @@ from typing import Any, NotRequired, TypedDict
 import msgspec
 
 from ...monitors import Violation
+from ...scheduler.model.input_files import open_input
 from .columns import InputError
 
 FORMAT = 1
@@ -199,7 +200,7 @@ _decode = msgspec.json.Decoder(Record).decode
 def read_result(path: Path) -> Iterator[Record]:
     """Yield the records of a result file. Raises InputError."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     yield _decode(line)

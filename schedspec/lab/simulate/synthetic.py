@@ -22,6 +22,7 @@ import yaml
 
 from ...scheduler.model import times
 from ...scheduler.model.documents import DocumentError, compose, construct
+from ...scheduler.model.input_files import read_text
 from .columns import CellError, InputError, TraceJob, moment, quantity, queue_name
 from .trace import Trace
 
@@ -145,7 +146,7 @@ class _File:
     def __init__(self, path: Path, resource: str) -> None:
         self._path, self._resource = path, resource
         try:
-            nodes = compose(path.read_text("utf-8"))
+            nodes = compose(read_text(path, pipes=True))
             self._node = nodes[0] if len(nodes) == 1 else None
             self._content = construct(nodes[0]) if len(nodes) == 1 else None
         except (OSError, UnicodeDecodeError) as error:

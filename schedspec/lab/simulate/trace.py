@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from ...scheduler.model.input_files import open_input
 from ...scheduler.reasons.text import count as count_of
 from ...virtual import Arrival, OnEviction, Workload
 from . import columns
@@ -112,17 +115,14 @@ def read_trace(
     return trace
 
 
-def open_text(path: Path) -> IO[str]:
-    """Open a CSV file, plain or compressed with gzip. Raises OSError, InputError."""
-    if path.is_char_device() or path.is_block_device():  # endless, as /dev/zero is
-        raise columns.InputError(str(path), "is a device", "name a CSV file")
-    is_packed = path.suffix == ".gz"
-    if path.is_file() and not is_packed:
-        with path.open("rb") as file:
-            is_packed = file.read(len(_GZIP)) == _GZIP
-    if is_packed:
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[str]]:
+    """Open a CSV file, plain or compressed with gzip. Raises OSError."""
+    with open_input(path, pipes=True) as file:
+        is_packed = path.suffix == ".gz" or file.peek(len(_GZIP)).startswith(_GZIP)
+        unpacked = gzip.GzipFile(fileobj=file) if is_packed else file
+        with io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text:
+            yield text
 
 
 def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _JobReader, *, skip_bad: bool) -> Trace:

@@ -13,6 +13,7 @@ from ...scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import ManifestError, documents
 from ...scheduler.model import objects, resources
+from ...scheduler.model.input_files import read_bytes
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
 from . import kueue
@@ -76,7 +77,7 @@ def read_lists(paths: list[Path], source: str) -> State:
 
 def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         if content[:2] == b"\x1f\x8b":
             most = min(MAX_BYTES, MAX_UNPACKED + MAX_RATIO * len(content))
             with gzip.open(path) as file:

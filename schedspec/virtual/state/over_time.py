@@ -22,7 +22,7 @@ from pathlib import Path
 from ...scheduler import inputs
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.times import timestamp
-from ...scheduler.recording.segments import SUFFIX, RecordError, read_segment, unpacked
+from ...scheduler.recording.segments import SUFFIX, RecordError, UnopenedError, read_segment, unpacked
 from ...scheduler.recording.segments import OtherVersionError as OtherRecordError
 from . import kueue
 from .state import CutStateError, OtherVersionError, State, StateError
@@ -202,6 +202,10 @@ def _readable(segment: Path) -> Iterator[inputs.Input]:
         yield from read_segment(segment)
     except OtherRecordError as error:
         raise OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
+    except UnopenedError as error:
+        raise StateError(
+            str(segment), str(error).removeprefix(f"{segment}: "), "permit access, or remove it"
+        ) from error
     except RecordError:
         return
 

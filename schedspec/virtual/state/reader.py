@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+from ...scheduler.model.input_files import open_input
 from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
 from .known_jobs import add_missing_pods
@@ -101,7 +102,7 @@ def _read(path: Path, at: At | float) -> State:
 def _is_recording(path: Path) -> bool:
     """Whether a file is compressed and begins with the header of a recording, or is cut off before any text."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             head = file.read(4096)
     except OSError as error:
         raise StateError(str(path), f"cannot be read: {error.strerror}", "name a readable file") from error

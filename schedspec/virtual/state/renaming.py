@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from ...scheduler.model.input_files import read_bytes
 from ...scheduler.model.printable import one_line
 from ...scheduler.model.task import index_of
 from .state import StateError
@@ -124,7 +125,7 @@ def _replacements(scope: Scope, names: set[str], first: int) -> Iterable[tuple[s
 
 def read_names(path: Path) -> Iterator[NameRow]:
     """Yield the rows of a table of names. Raises OSError, StateError."""
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(read_bytes(path, pipes=True).splitlines(), 1):
         try:
             yield msgspec.json.decode(line, type=NameRow)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -5,14 +5,18 @@ What it prints about them controls no terminal.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import os
 import resource
 import shlex
 import shutil
+import signal
+import socket
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -109,7 +113,7 @@ def run(words: str) -> tuple[int, str]:
     """Run a command in this process; return its exit status and what it prints. A defect raises its error."""
     done = CliRunner().invoke(cli.schedspec, shlex.split(words), standalone_mode=False)
     if isinstance(done.exception, click.ClickException):
-        return done.exception.exit_code, done.output
+        return done.exception.exit_code, done.output + done.exception.format_message()
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.return_value or done.exit_code, done.output
@@ -173,3 +177,57 @@ def test_a_damaged_file_never_ends_in_a_traceback(inputs: Path, name: str, data:
     assert output == printable(output), "what is printed controls no terminal"
     assert time.process_time() - began < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "more than 1 GB"
+
+
+class TooSlowError(Exception):
+    """A command did not end in time."""
+
+
+def refused_in_time(words: str) -> tuple[int, str]:
+    def end(*_: object) -> None:
+        raise TooSlowError(words)
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(20)
+    try:
+        return run(words)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(path.parent):  # the address has at most 108 bytes
+        made.bind(path.name)
+
+
+NO_FILES: dict[str, Callable[[Path], object]] = {
+    "a FIFO": os.mkfifo,
+    "a socket": make_socket,
+    "a character device": lambda path: path.symlink_to("/dev/zero"),
+    "no data": lambda path: path.symlink_to("/dev/null"),
+    "a folder": Path.mkdir,
+    "a link in a circle": lambda path: path.symlink_to(path.name),
+    "a link to nowhere": lambda path: path.symlink_to("absent"),
+}
+LIKE_NONE = ("a folder", "a link in a circle", "a link to nowhere")
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_not_a_file_is_refused_at_once(inputs: Path, name: str, kind: str) -> None:
+    words, patterns = COMMANDS[name]
+    if kind in LIKE_NONE and "{}" not in words:
+        pytest.skip("in a folder, this is like no file")
+    for pattern in patterns.split():
+        path = sorted(inputs.glob(pattern))[0]
+        path.rename(aside := inputs / "aside")
+        NO_FILES[kind](path)
+        try:
+            status, output = refused_in_time(words.format(path.relative_to(inputs)))
+        finally:
+            path.rmdir() if kind == "a folder" else path.unlink()
+            aside.rename(path)
+        assert status in (1, 2), output
+        assert path.stem in output
+        assert "Traceback" not in output

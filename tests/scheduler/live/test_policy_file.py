@@ -172,7 +172,7 @@ NOT_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a link to a FIFO": (lambda path: (os.mkfifo(f"{path}.fifo"), path.symlink_to(f"{path}.fifo")), "a FIFO"),
     "an endless device": (lambda path: path.symlink_to("/dev/zero"), "a character device is not a regular file"),
     "a folder": (Path.mkdir, "Is a directory"),
-    "a socket": (_socket, "No such device"),
+    "a socket": (_socket, "a socket is not a regular file"),
     "a link to itself": (lambda path: path.symlink_to(path), "Too many levels"),
     "300 MB": (lambda path: (path.touch(), os.truncate(path, 300_000_000)), "larger than 1,048,576 bytes"),
     "a byte too many": (lambda path: path.write_text(GOOD.ljust((1 << 20) + 1)), "larger than 1,048,576 bytes"),

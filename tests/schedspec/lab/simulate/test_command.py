@@ -330,7 +330,7 @@ def test_a_column_that_the_header_names_twice_is_refused(tmp_path: Path, capsys:
     [
         (("--run-time", "2h"), "--run-time: nothing reads it without --state"),
         (("--checkpoint-every", "5m"), "--checkpoint-every: nothing reads it without --on-eviction checkpoint"),
-        (("--trace", "/dev/zero"), "/dev/zero: is a device"),
+        (("--trace", "/dev/zero"), "/dev/zero: cannot be read: a character device is not a regular file"),
     ],
 )
 def test_an_input_that_nothing_reads_or_that_never_ends_is_refused(
