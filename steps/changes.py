@@ -8,19 +8,20 @@ from typing import Any
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
-from schedspec.api.errors import Unmet
+from schedspec.api.errors import RejectedError, Unmet
 from schedspec.api.kinds import GANGS, Kind
 from schedspec.checks import rollouts
 from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import quantities, tables
 from schedspec.gherkin.quantities import REQUEST
 from schedspec.gherkin.step_decorators import judges, makes, reads, refers, then, vacuous, when
-from schedspec.gherkin.things import POD, PRIORITY_CLASS, RESOURCE, WORKLOAD
+from schedspec.gherkin.things import POD, PRIORITY_CLASS, RESOURCE, SUBMISSION, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History, Object, View
 from schedspec.scenario import own_work
 from schedspec.scenario.world import World
+from schedspec.steps.queues import Refusals
 
 _RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.PYTORCHJOB, Kind.JOB)
 _VERSION = "schedspec.dev/version"
@@ -118,47 +119,50 @@ def _resize_training(world: World, job: Object, name: str, more: int) -> None:
 @when('the pods of "{name}" now request {amount:Request}', Request=REQUEST)
 @refers(name=WORKLOAD, amount=RESOURCE)
 @reads(amount=quantities.limits)
-def _(world: World, history: History, name: str, amount: str) -> None:
-    """The template of a service gets another request: `2 gpus`, `4 cpu`. Its controller replaces the pods."""
+@makes(lambda _values, _rows: [(SUBMISSION, "*")])
+def _(world: World, refusals: Refusals, name: str, amount: str) -> None:
+    """The template of a service gets another request, and its pods are replaced. A job keeps its template."""
     number, _, word = amount.partition(" ")
-    _roll_out(
-        world,
-        history,
-        name,
-        lambda pod: own_work.request(pod["spec"]["containers"][0], {tables.resource(word): number}),
-    )
+    requested = {tables.resource(word): number}
+    _change(world, refusals, name, lambda pod: own_work.request(pod["spec"]["containers"][0], requested))
 
 
 @when('the pods of "{name}" now have priority class "{priority}"')
 @refers(name=WORKLOAD, priority=PRIORITY_CLASS)
-def _(world: World, history: History, name: str, priority: str) -> None:
+@makes(lambda _values, _rows: [(SUBMISSION, "*")])
+def _(world: World, refusals: Refusals, name: str, priority: str) -> None:
     """The template of a service gets another priority class. Its controller replaces the pods."""
-    _roll_out(world, history, name, lambda pod: pod["spec"].update(priorityClassName=priority))
+    _change(world, refusals, name, lambda pod: pod["spec"].update(priorityClassName=priority))
 
 
 @when('the pods of "{name}" get a new version')
 @refers(name=WORKLOAD)
-def _(world: World, history: History, name: str) -> None:
+@makes(lambda _values, _rows: [(SUBMISSION, "*")])
+def _(world: World, refusals: Refusals, name: str) -> None:
     """The template of a service changes, as by a new image, but not its requests. Its controller replaces the pods."""
 
     def renew(pod: Object) -> None:
         notes = pod["metadata"].setdefault("annotations", {})
         notes[_VERSION] = str(int(notes.get(_VERSION, "1")) + 1)
 
-    _roll_out(world, history, name, renew)
+    _change(world, refusals, name, renew)
 
 
-def _roll_out(world: World, history: History, name: str, change: Callable[[Object], None]) -> None:
-    """Change the template of the pods of a service or a StatefulSet."""
-    kind = next((kind for kind in rollouts.ROLLED_OUT if history.now().get(kind, name) is not None), None)
+def _change(world: World, refusals: Refusals, name: str, change: Callable[[Object], None]) -> None:
+    """Change the template of pods. The API server refuses this for jobs, whose pods keep their template."""
+    view = world.history.now()
+    kind = next((kind for kind in (*rollouts.ROLLED_OUT, Kind.VCJOB, Kind.JOB) if view.get(kind, name)), None)
     if kind is None:
-        raise Unmet(f"{name} is a service or a StatefulSet: the pods of other work keep their template", "it is not")
-    before = (history.now().get(kind, name) or {})["spec"]["template"]
-    template = copy.deepcopy(before)
-    change(template)
-    if template == before:
+        raise Unmet(f"{name} is a service, a StatefulSet or a job, which has a template of its pods", "it is not")
+    before = (view.get(kind, name) or {})["spec"]
+    spec = copy.deepcopy(before)
+    change(spec["tasks"][0]["template"] if kind is Kind.VCJOB else spec["template"])
+    if spec == before:
         raise Unmet(f"the template of {name} changes", "it has these values already")
-    world.patch(kind, name, {"spec": {"template": template}})
+    try:
+        world.patch(kind, name, {"spec": {part: spec[part] for part in ("tasks", "template") if part in spec}})
+    except RejectedError as refused:
+        refusals.texts.append(refused.message)
 
 
 @then('the rollout of "{name}" completes')

@@ -10,11 +10,12 @@ import pytest
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
+from schedspec.api.errors import RejectedError, Unmet
 from schedspec.api.kinds import GPU, LEVELS, Kind
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table, when
+from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table, vacuous, when
 from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
@@ -320,6 +321,33 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
+
+
+_REFUSED_SHAPES = {work: replace(shape, refers={}, needs=tables.nothing) for work, shape in SHAPES.items()}
+"""Columns of work that is refused: it may name what does not exist."""
+
+
+def of_refused_work(sentence: Sentence) -> set[Capability]:
+    """Return the capabilities that a table of refused work needs: definitions of a kind of its own judge it."""
+    own = {Capability.VALIDATION} if sentence.text.split()[1] in _BY_KIND else set()
+    return of_work(sentence) | own
+
+
+@when('these {work:Work} are refused because of "{text}":', needs=of_refused_work, Work=WORK)
+@table(_REFUSED_SHAPES)
+@makes(lambda _values, _rows: [])
+@vacuous(lambda values, _: "" if values["text"].strip() else "every refusal has the empty text; name a word of it")
+def _(submit: Submit, work: str, text: str, datatable: tables.Table) -> None:
+    """Work is submitted, and the API server refuses each row: its message contains this text."""
+    for row in datatable[1:]:
+        try:
+            submit(work, [datatable[0], row])
+        except RejectedError as refused:
+            message = refused.message
+        else:
+            message = "it was accepted"
+        if message == "it was accepted" or text.lower() not in message.lower():
+            raise Unmet(f'a refusal of {" ".join(row[:1])} that names "{text}"', message)
 
 
 @given("this job with tasks runs:", needs=of_work)

@@ -167,6 +167,7 @@ _WHEN = {
     "每{span:Span}到来以下{work:Work}，共 {number:d} 次：": (
         "every {span:Span} these {work:Work} arrive, {number:d} times:"
     ),
+    '以下{work:Work}因 "{text}" 被拒绝：': 'these {work:Work} are refused because of "{text}":',
     "提交以下多任务作业：": "this job with tasks is submitted:",
     "提交以下一个队列：": "this queue is submitted:",
     '提交 "{file}" 中的作业': 'the jobs of "{file}" are submitted',

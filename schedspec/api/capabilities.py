@@ -61,7 +61,7 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.CARDS: "quotas in cards of a model (the plugin capacity-card)",
     Capability.QUEUE_PRIORITY: "queues with a priority",
     Capability.PROTECTION: "queues and pods that no other work may evict",
-    Capability.VALIDATION: "contradictory queues are rejected by the API server",
+    Capability.VALIDATION: "contradictory queues and changes of a Volcano Job are rejected by the API server",
     Capability.JOBS: "jobs that start all of their pods together or, with a minimum of one, pod by pod",
     Capability.JOB_TASKS: "jobs of several tasks (Volcano Jobs)",
     Capability.JOB_POLICIES: "the policies of a Volcano Job when a pod is evicted, fails or completes",

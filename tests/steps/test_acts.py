@@ -47,7 +47,8 @@ IN_VAIN = {
     '"j" grows to 2 pods, of which 2 are needed': "expected: j grows to 2 pods",
     '"s" grows to 3 pods, of which 2 are needed': "expected: s is a Volcano Job, whose minimum can change",
     'the pods of "s" now request 1 cpu': "expected: the template of s changes",
-    'the pods of "j" now request 2 cpu': "expected: j is a service or a StatefulSet",
+    'the pods of "elastic" now request 2 cpu': "expected: elastic is a service, a StatefulSet or a job",
+    'these pods are refused because of "cpu":\n      | pod | cpu |\n      | p | 1 |': "seen: it was accepted",
     '"j" shrinks to 3 pods': "expected: j shrinks to 3 pods",
     '"k" shrinks to 1 pod': "expected: k is a job or a service: no other work shrinks",
     '"fixed" grows to 3 pods': "expected: fixed is elastic: another PyTorchJob keeps its workers",
@@ -158,6 +159,12 @@ def test_a_refusal_that_did_not_happen_has_no_text(suite: pytest.Pytester, text:
     result = run(suite, {"Queue": ("", submitted, f'it is refused because of "{text}"')})
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*seen: nothing was refused"])
+
+
+def test_a_refused_change_that_no_sentence_expects_fails_the_scenario(suite: pytest.Pytester) -> None:
+    result = run(suite, {"Job": ("", 'the pods of "k" get a new version', '"k" keeps running')})
+    result.stdout.fnmatch_lines(['*seen: Job.batch "k" is invalid: spec.template: field is immutable*'])
+    assert result.ret
 
 
 def test_one_pod_can_run_only_as_a_whole(suite: pytest.Pytester) -> None:

@@ -235,6 +235,8 @@ class ApiServer:
             new = {**old, "status": new.get("status") or {}}
         else:
             _require_valid(kind, {name: new[name] for name in new if name != "status"}, old, "UPDATE")
+            if kind is store.BATCH_JOBS:
+                _require_same_template(new, old)
             if kind.has_status:
                 new = {**new, "status": old["status"]} if "status" in old else {k: new[k] for k in new if k != "status"}
         return self.store.change(kind, key, {**new, "apiVersion": kind.api_version, "kind": kind.kind})
@@ -327,6 +329,13 @@ def _require_valid(kind: Kind, item: Object, old: Object | None = None, operatio
         status, reason = (403, "Forbidden") if forbidden else (422, "Invalid")
         message = f'{kind.kind} "{name}" is {"protected" if forbidden else "invalid"}: {text}'
         raise RefusedError(status, reason, message, [flaw.field for flaw in flaws])
+
+
+def _require_same_template(job: Object, old: Object) -> None:
+    """Refuse another template for a Job that is not suspended. Raises RefusedError."""
+    if not old["spec"].get("suspend") and job["spec"].get("template") != old["spec"].get("template"):
+        text = f'Job.batch "{old["metadata"]["name"]}" is invalid: spec.template: field is immutable'
+        raise RefusedError(422, "Invalid", text, ["spec.template"])
 
 
 def suffix(number: int) -> str:
