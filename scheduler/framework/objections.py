@@ -28,6 +28,10 @@ class Objections:
             self._known[job.key] = self._find(job)
         return self._known[job.key]
 
+    def has_any(self, job: Job) -> bool:
+        """Whether a job cannot be placed as a whole; the answer is not recorded."""
+        return (self._known[job.key] if job.key in self._known else self._find(job)) is not None
+
     def _find(self, job: Job) -> UnschedulableReason | None:
         hooks = self._plugins.hooks
         field = unsupported.of_job(job, topology=bool(hooks.closeness.functions))

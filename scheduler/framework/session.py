@@ -165,6 +165,10 @@ class Session:
             self.refuse(job, [objection])
         return objection is None
 
+    def would_be_schedulable(self, job: Job) -> bool:
+        """Whether the job as a whole may be placed. No reason is recorded: the cycle need not decide about the job."""
+        return not self._objections.has_any(job)
+
     @property
     def is_order_of_state(self) -> bool:
         """Whether the current order of service also holds in later cycles, until a job changes."""

@@ -16,7 +16,7 @@ from itertools import islice
 from ..framework.session import Session
 from ..framework.statement import Statement
 from ..model.job import Job
-from ..model.task import Task
+from ..model.task import Task, TaskStatus
 from ..reasons import ReclaimedNext
 from .cycle_cache import CycleCache, request_kind
 from .domains import limits_of
@@ -81,12 +81,16 @@ def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Se
 def _of_other_queues(request: PreemptionRequest) -> Iterator[Job]:
     """Yield the jobs of other queues that starve, one of each queue and shape."""
     session, known = request.session, set[object]()
-    jobs = session.selection.served(session.sums.undecided)
-    for job in starving_jobs(session, (job for job in jobs if job.queue != request.job.queue)):
+    hooks = session.hooks
+    for job in session.selection.served(session.sums.undecided):
+        if job.queue == request.job.queue or not job.by_status.get(TaskStatus.PENDING) or session.is_pending(job):
+            continue
         tasks = waiting_tasks(session, job)
         kind = job.queue, job.min_available, tuple(task.shape for task in tasks)
         session.work.spend(len(tasks))
-        if tasks and kind not in known and not session.hooks.overused(session.queues[job.queue]):
+        if not tasks or kind in known or hooks.overused(session.queues[job.queue]):
+            continue
+        if hooks.job_starving(job) and session.would_be_schedulable(job):
             known.add(kind)
             yield job
 

@@ -141,6 +141,7 @@ def test_an_eviction_wakes_no_job_without_room_in_its_share_or_without_admission
 @example(seed=4199464852, victims="return after 2")  # a skipped job loses pods, and its phase changes
 @example(seed=23207, victims="return")  # a pod that alone frees enough quota is protected once a smaller one is evicted
 @example(seed=452, victims="return")  # another job gets the capacity kept for a job, and a third gets what is left
+@example(seed=55476, victims="leave")  # a preemption asks which other jobs would reclaim, and records nothing for them
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
 def test_waiting_for_room_in_a_quota_changes_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without a backlog."""
