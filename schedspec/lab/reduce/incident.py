@@ -107,6 +107,8 @@ def _reduce_first(
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
             problem = error
+            if known.is_over():
+                break
     raise problem
 
 
@@ -121,6 +123,8 @@ def _reduce_at(path: Path, given: State, because: str, policy: str, known: Reduc
     try:
         found = reduce_state(state, because, plain_text(text), known)
     except SilentError:
+        if known.is_live:  # there, all pods that terminate are submitted anyway
+            raise
         found = reduce_state(state, because, plain_text(text), known, undo_evictions=True)
     if not known.is_live:
         found.stands_in_for = decider_of(given)
