@@ -81,7 +81,8 @@ def _steps(case: cases.Case, story: Story, work: str) -> Iterator[str]:
                 lead = "When" if when_begun else "And"
                 for kind_of_work, part in _by_kind(step.work, work):
                     done = "are submitted" if when_begun else _outcome(part, settled)
-                    yield from _table(f"{lead} these {kind_of_work} {done}:", [_job(job) for job in part])
+                    rows = [_job(job, kind_of_work) for job in part]
+                    yield from _table(f"{lead} these {kind_of_work} {done}:", rows)
                     lead = "And"
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
@@ -153,8 +154,8 @@ def _whole_queue(queue: cases.CaseQueue) -> dict[str, str]:
     return row if queue.reclaimable else {**row, "reclaimable": "no"}
 
 
-def _job(work: cases.Work) -> dict[str, str]:
-    row = {"service" if work.is_service else "job": work.name}
+def _job(work: cases.Work, kind_of_work: str) -> dict[str, str]:
+    row = {kind_of_work.removesuffix("s"): work.name}
     row |= {"queue": work.queue} if work.queue != "default" else {}
     row |= {"priority": work.priority} if work.priority else {}
     row |= {"replicas": str(work.pods)} if work.pods > 1 else {}

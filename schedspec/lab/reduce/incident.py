@@ -62,17 +62,25 @@ def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInpu
     silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
     if kind != BROKEN:
         return _reduce_first(path, _recorded_states(path, name, kind), because, policy, known, silent=silent)
+    if name == PING_PONG and known.is_live:
+        raise IncidentError(
+            f"{because}: no scenario is judged by this rule\n"
+            "  do next: leave out --scheduler, or name one of the evictions: 'pod NAMESPACE/NAME was evicted'"
+        )
     found = of_recording.findings(path, name, policy)[:_MAX_MOMENTS]
-    if name == HOPELESS and found:
-        waits = f"job {found[0].job or found[0].about} waits"
-        state = state_over_time(path, found[0].at)
-        return _reduce_first(path, iter([state]), waits, policy, known, silent=silent)
-    try:
-        states = (of_recording.state_before_finding(path, finding) for finding in found)
-        return _reduce_first(path, states, because, policy, known, silent=silent)
-    except SilentError:
-        if known.is_live or not found:
-            raise
+    problem = SilentError(silent)
+    for finding in found if name != PING_PONG else ():
+        what, state = because, of_recording.state_before_finding(path, finding)
+        if name == HOPELESS:
+            what, state = f"job {finding.job or finding.about} waits", state_over_time(path, finding.at)
+        try:
+            return _reduce_at(path, state, what, policy, known)
+        except SilentError as error:
+            problem = error
+            if known.is_over():
+                break
+    if known.is_live or name == HOPELESS or not found:
+        raise problem
     return _reduce_acts(path, found, policy, known)
 
 
@@ -107,6 +115,8 @@ def _reduce_first(
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
             problem = error
+            if known.is_over():
+                break
     raise problem
 
 
@@ -121,6 +131,8 @@ def _reduce_at(path: Path, given: State, because: str, policy: str, known: Reduc
     try:
         found = reduce_state(state, because, plain_text(text), known)
     except SilentError:
+        if known.is_live:  # there, all pods that terminate are submitted anyway
+            raise
         found = reduce_state(state, because, plain_text(text), known, undo_evictions=True)
     if not known.is_live:
         found.stands_in_for = decider_of(given)

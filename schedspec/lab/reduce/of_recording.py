@@ -26,7 +26,7 @@ DECIDED = 10.0
 def states_before_evictions(recording: Path, pod: str) -> Iterator[State]:
     """Yield the states before each eviction or deletion of the pod `namespace/name` that ran. Raises StateError.
 
-    The victims of a decision are evicted one after the other. So the state before the first of them follows, too.
+    The victims of a decision are evicted one after the other. So the state before the first of them comes first.
     """
     known = ""
     lately: deque[tuple[float, str]] = deque()
@@ -39,7 +39,7 @@ def states_before_evictions(recording: Path, pod: str) -> Iterator[State]:
             lately.popleft()
         if seen.metadata.key == pod and seen.metadata.uid != known:
             known = seen.metadata.uid
-            for moment, uid in dict.fromkeys((lately[-1], lately[0])):
+            for moment, uid in dict.fromkeys((lately[0], lately[-1])):
                 yield state_over_time(recording, moment, partial(_is, holds=partial(_is_marked, uid=uid)))
 
 

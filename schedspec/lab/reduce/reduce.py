@@ -267,7 +267,7 @@ def reduce_case(case: Case, wanted: signature.Signature, known: ReductionInput) 
                 _shrink(tester, policies)
             steps = _submitted(tester, wanted, known)
             if steps is None:
-                raise IncidentError(
+                raise SilentError(
                     f"the smallest case ({tester.best.size} objects) does not show it once its work is submitted\n"
                     "  do next: report this state; no feature was written"
                 )

@@ -6,12 +6,16 @@
    another job's victim.
 2. It was needed if the victim's queue would have been above a limit at one of these binds, or at a bind of a pod that
    waited for it if nothing else had been evicted since.
-3. A gang that was evicted as a whole is one victim: its eviction was needed unless enough members could have stayed for
+3. In a cluster, a scheduler decides before its writes are seen. An eviction is not judged if a pod of the node ended by
+   itself within the second before it. kube-scheduler evicts a pod without a job for one other pod and names none: its
+   eviction was needed if it would not have fit at one of these binds.
+4. A gang that was evicted as a whole is one victim: its eviction was needed unless enough members could have stayed for
    the gang to run.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +23,7 @@ from dataclasses import dataclass, field
 from ...api.kinds import Kind
 from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
-from ..ledger import SWITCHES, Ledger, Monitor
+from ..ledger import LATELY, SWITCHES, Ledger, Monitor
 from ..limits import CLUSTER
 from ..lives import Eviction, Job, Pod
 from ..rules import Rules
@@ -96,12 +100,16 @@ class NeedlessMonitor(Monitor):
         """Node → the victims about which its binds still show something."""
         self._of_queue: dict[str, list[_Victim]] = {}
         """Queue → the undecided victims of the queue and its descendants, or all (`CLUSTER`)."""
+        self._ended: dict[str, float] = {}
+        """Node → the time at which a pod that was not evicted last ended there, the oldest first."""
         self._later: dict[str, list[_Victim]] = {}
         """Job → victims that could have stayed unless its waiting pods need their nodes."""
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
         """Begin to watch a victim, unless it is of a gang of Kubernetes, whose own mode says what goes together."""
         if not pod.node or pod.job.groups.keys() & {Kind.GANG, Kind.GANG_ALPHA}:
+            return
+        if self.ledger.burst and self._ended.get(pod.node, -math.inf) >= eviction.at - LATELY:
             return
         job, key = pod.job, (pod.job.key or pod.uid, eviction.cause)
         self._forget_units(eviction.at - self.ledger.burst)
@@ -157,9 +165,16 @@ class NeedlessMonitor(Monitor):
 
     def before(self, pod: Pod, what: str) -> None:
         """Process the end of a pod: what is bound on its node later shows nothing about victims of other decisions."""
-        if what == "end" and pod.node in self._on_node:
-            mine = _decision_of(pod.eviction) if pod.eviction is not None else None
+        if what != "end":
+            return
+        if pod.eviction is None:
+            self._ended.pop(pod.node, None)
+            self._ended[pod.node] = self.ledger.at
+            while next(iter(self._ended.values())) < self.ledger.at - LATELY:
+                del self._ended[next(iter(self._ended))]
+        if pod.node in self._on_node:
             victims = self._on_node.pop(pod.node)
+            mine = _decision_of(pod.eviction) if pod.eviction is not None else None
             if same := [victim for victim in victims if _decision_of(victim.eviction) == mine]:
                 self._on_node[pod.node] = same
             for victim in victims:
@@ -194,7 +209,8 @@ class NeedlessMonitor(Monitor):
         victim.would_hold = amounts.total((ledger.on_node.get(node, {}), *(pod.requests for pod in gone)))
         victim.has = ledger.has.get(node, {})
         is_limited = victim.exceeds or self._is_limited(victim)
-        victim.is_needed = is_limited or node not in ledger.nodes
+        is_full = not victim.pod.job.key and not _is_within(victim.would_hold, victim.has)
+        victim.is_needed = is_limited or is_full or node not in ledger.nodes
         if self.rules.has(shared_cards.PLUGIN) and not victim.is_needed:
             pods = [ledger.shown(pod.source) for pod in (*there.values(), *gone)]
             victim.is_needed = shared_cards.exceeded(ledger.nodes[node], pods)

@@ -13,6 +13,7 @@ from schedspec.lab.recorder.versions import VersionReader
 from schedspec.virtual.state.over_time import inputs_over_time
 from tests.schedspec.lab.recorder.nights import judged
 from tests.schedspec.lab.recorder.recorded_cluster import SPACE, RecordedCluster, recorded
+from tests.schedspec.lab.reduce.recordings import Recorded
 
 
 def needless(cluster: RecordedCluster) -> str:
@@ -221,3 +222,43 @@ def test_the_judge_keeps_what_lives_and_not_what_was(tmp_path: Path) -> None:
     assert len(judge._ledger.pods) == 0
     assert len(reader._waiting) == 0
     assert len(judge._evictions._acts.acts) < 60
+
+
+PREEMPTED = "schedspec: preempting to accommodate a higher priority pod"
+
+
+def ended_just_before(cluster: Recorded) -> None:
+    """Evict a pod when another one has just left its node: the scheduler had decided before."""
+    cluster.runs("victim", 2)
+    cluster.runs("leaves", 6)
+    cluster.pod("wants", 4)
+    cluster.pass_time(1.0)
+    cluster.delete("leaves")
+    cluster.evict("victim", PREEMPTED)
+    cluster.bind("wants")
+
+
+def preemptor_evicted_itself(cluster: Recorded) -> None:
+    """Evict the preemptor of a needed eviction for a smaller pod: every message is the same, and names nobody."""
+    cluster.runs("stays", 5)
+    cluster.runs("victim", 1)
+    cluster.pod("wants", 3)
+    cluster.pass_time(1.0)
+    cluster.evict("victim", PREEMPTED)
+    cluster.bind("wants")
+    cluster.pod("smaller", 2)
+    cluster.pass_time(3.0)
+    cluster.evict("wants", PREEMPTED)
+    cluster.bind("smaller")
+
+
+@pytest.mark.parametrize("story", [ended_just_before, preemptor_evicted_itself])
+def test_an_eviction_that_the_scheduler_had_reason_for_is_not_called_needless(
+    tmp_path: Path, story: Callable[[Recorded], None]
+) -> None:
+    cluster = Recorded(tmp_path)
+    cluster.node("n1", 8)
+    cluster.pass_time(2.0)
+    story(cluster)
+    cluster.close()
+    assert judged(tmp_path) == []

@@ -86,13 +86,16 @@ class Recorded:
     def evict(self, name: str, message: str, kind: str = "DisruptionTarget") -> None:
         """Mark a pod as a victim, and delete it."""
         pod = self._pods.pop(name)
-        mark = objects.Condition(kind, "True", "Preempted", message)
+        mark = objects.Condition(kind, "True", "PreemptionByScheduler", message)
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=timestamp(self.now))
         status = objects.PodStatus("Running", conditions=[mark])
         self._seen(objects.Pod(meta, pod.spec, status))
         self.pass_time(1.0)
-        self._writer.write(ObjectGone("Pod", f"{SPACE}/{name}", meta.uid))
-        del self._pods[name]
+        self.delete(name)
+
+    def delete(self, name: str) -> None:
+        """End a pod at once."""
+        self._writer.write(ObjectGone("Pod", f"{SPACE}/{name}", self._pods.pop(name).metadata.uid))
 
     # ---------------------------------------------------------------------------------------------------------- Kueue
 

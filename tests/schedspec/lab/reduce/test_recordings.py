@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from schedspec.cli import schedspec
 from schedspec.lab.explore.judge import monitors
-from schedspec.lab.reduce import NOT_PLAYED, ReductionInput, reduce_incident
+from schedspec.lab.reduce import NOT_PLAYED, IncidentError, ReductionInput, reduce_incident
 from schedspec.lab.reduce import written as features
 from schedspec.lab.reduce.feature import Text, write_feature
 from tests.schedspec.lab.recorder.recorded_cluster import RecordedCluster, recorded
@@ -119,6 +119,14 @@ def test_a_workload_that_had_room_to_stay_is_reduced_as_it_was_recorded(tmp_path
     assert not [line for line in lines if "n2" in line.split() or "bystander" in line]
     assert "schedspec's model decides otherwise, so that it passes: " in done.output
     assert "--cluster embedded --scheduler kueue" in done.output
+
+
+def test_a_rule_of_recordings_is_not_asked_of_another_scheduler(tmp_path: Path) -> None:
+    made = Recorded(tmp_path / "recording")
+    made.close()
+    live = ReductionInput(features.known_policies(), lambda: False, monitors, shows=lambda _case, _wanted: False)
+    with pytest.raises(IncidentError, match="no scenario is judged by this rule"):
+        reduce_incident(tmp_path / "recording", "monitor ping-pong", "", live)
 
 
 @pytest.mark.parametrize(

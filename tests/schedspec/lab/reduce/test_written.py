@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
+from schedspec.cli import schedspec
+from schedspec.lab.reduce.case import Case, CaseNode, CasePriorityClass, SubmitStep, Work
 from schedspec.lab.reduce.feature import clean
-from schedspec.lab.reduce.written import names_of_the_state, why_it_fails
+from schedspec.lab.reduce.reduce import Reduced
+from schedspec.lab.reduce.signature import EvictedFate
+from schedspec.lab.reduce.written import known_policies, names_of_the_state, why_it_fails, write
 from schedspec.monitors import MONITORS
+from schedspec.schedulers import ADAPTERS
 
 LONG = "spec-a-job-with-spare-pods-keeps-the-1"
 """A namespace of a scenario of the maximum length."""
@@ -40,3 +47,16 @@ def test_the_comment_on_the_failure_is_not_cut_for_any_monitor() -> None:
         comment = why_it_fails(monitor, "kube-scheduler")
         assert clean(comment) == comment
         assert f"the monitor {monitor} finds" in comment
+
+
+@pytest.mark.parametrize("scheduler", [name for name in ADAPTERS if name != "none"])
+def test_a_feature_has_only_sentences_and_columns_of_its_scheduler(tmp_path: Path, scheduler: str) -> None:
+    work = Work("train-1", pods=3, minimum=1, requests=(("cpu", 1000),)), Work("train-2", priority="high")
+    classes, steps = (CasePriorityClass("high", 9),), tuple(SubmitStep((job,)) for job in work)
+    nodes = (CaseNode("n1", (("cpu", 4000),)),)
+    case = Case(known_policies()["preempt"], nodes, classes=classes, steps=steps, subject="train-1")
+    found = Reduced(case, EvictedFate("", within_queue=False, whole_gang=False), 9, "preempt")
+    out = tmp_path / "evicted.feature"
+    write(out, found, [], scheduler=scheduler, is_played=False)
+    checked = CliRunner().invoke(schedspec, ["check", str(out), "--scheduler", scheduler])
+    assert checked.exit_code == 0, checked.output
