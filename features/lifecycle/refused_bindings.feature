@@ -25,6 +25,15 @@ Feature: A binding that the API server refuses
     Then "next" runs
     And "doomed" stays pending
 
+  Scenario: Work that cannot be bound leaves its room to other work
+    When every binding of "doomed" is refused
+    And these jobs are submitted:
+      | job  | replicas | gpus |
+      | next | 2        | 2    |
+    And "full" completes
+    Then "next" runs
+    And "doomed" stays pending
+
   Scenario: Work runs as soon as its bindings are accepted again
     When every binding of "doomed" is refused
     And "full" completes
