@@ -198,6 +198,7 @@ def apply_input(core: Core, given: Input) -> None:
         case Reverted():
             cluster.revert(given.key, given.uid)
         case Decided():
+            cluster.refused_binds.clear()
             backlog.apply(given.decisions.memory, given.decisions.pipelined)
         case Remembered():
             cluster.sums()  # as at the end of the cycle before the checkpoint: later changes are reported against it

@@ -117,6 +117,24 @@ def _finish_pod(world: World, expect: Expect, name: str, code: int) -> None:
     expect.eventually(pods.have_ended([pod] if pod is not None else []), within=timeouts.COMPLETES)
 
 
+@when('every binding of "{name}" is refused')
+@refers(name=WORKLOAD)
+def _(world: World, history: History, name: str) -> None:
+    """The API server refuses to bind pods of waiting work, as an operator's admission webhook does."""
+    found = views.pods_of(history.now(), name)
+    if found and not any(map(views.waits, found)):
+        raise Unmet(f"{name} has a pod without a node: else this changes nothing", "all of its pods have nodes")
+    world.bindings.refuse(name)
+
+
+@when('the bindings of "{name}" are accepted again')
+@refers(name=WORKLOAD)
+def _(world: World, name: str) -> None:
+    """The API server binds pods of this work again."""
+    if not world.bindings.accept(name):
+        raise Unmet(f"the bindings of {name} are refused: else this changes nothing", "they are accepted")
+
+
 @when('"{name}" is deleted')
 @removes("name")
 @refers(name=WORKLOAD)

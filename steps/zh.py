@@ -158,6 +158,8 @@ _WHEN = {
     "提交以下{work:Work}：": "these {work:Work} are submitted:",
     '"{name}" 运行完成': '"{name}" completes',
     '"{name}" 若运行则运行完成': '"{name}" completes if it runs',
+    '"{name}" 的绑定均被拒绝': 'every binding of "{name}" is refused',
+    '"{name}" 的绑定恢复接受': 'the bindings of "{name}" are accepted again',
     '"{name}" 被删除': '"{name}" is deleted',
     "修改以下队列：": "these queues change:",
     "加入以下节点：": "these nodes join:",

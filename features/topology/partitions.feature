@@ -49,3 +49,21 @@ Feature: The parts of a job have racks of their own, close to each other
     And the pods of "train" are in 2 racks
     And "red" keeps running
     And exactly 2 pods are evicted, once each
+
+  @extended
+  Scenario: The rest of a part that has lost a pod gives way, and the other part keeps running
+    Given these priority classes:
+      | class | value |
+      | low   | 10    |
+      | high  | 1000  |
+    And these jobs run:
+      | job   | replicas | min available | cpu | priority | required | partition | partition required |
+      | train | 4        | 2             | 2   | low      | spine    | 2         | rack               |
+      | fill  | 2        | 2             | 4   | high     | spine    |           |                    |
+    When pod "train-task-3" fails with exit code 1
+    And these jobs are submitted:
+      | job | cpu | priority |
+      | big | 4   | high     |
+    Then "big" runs
+    And exactly 1 pod of "train" is evicted
+    And exactly 2 pods of "train" run

@@ -22,7 +22,7 @@ from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE,
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
-from . import nodes
+from . import nodes, refused_bindings
 from .restore import is_borrowed, restore_fields
 
 NAMESPACED: Final = (
@@ -191,6 +191,9 @@ def sweep(api: Api) -> bool:
         for name in labelled(api, SERVED[kind].path(namespace=space)):
             found = True
             api.delete(Ref(kind, name, space).path(), grace=0)
+    for path in refused_bindings.PATHS:
+        for name in labelled(api, path):
+            api.delete(f"{path}/{name}")
     for node in api.call("GET", SERVED[Kind.NODE].path())["items"]:
         if is_borrowed(node):
             found |= restore_fields(api, Ref(Kind.NODE, node["metadata"]["name"]))

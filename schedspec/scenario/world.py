@@ -24,6 +24,7 @@ from .cleanup import Cleanup
 from .companions import Companions, MakesCompanions
 from .namespaces import Namespaces
 from .ownership import TAINT, Foreign, Ownership
+from .refused_bindings import RefusedBindings
 from .restore import at, borrow
 from .templates import Rendered, Templates
 
@@ -72,6 +73,7 @@ class World:
         self._foreign = Foreign(api, history, ownership, self._rename)
         made = Companions(companions, history, {SCENARIO: self.namespace})
         self._namespaces = Namespaces(api, history, self._manager, made, self._wait_for)
+        self.bindings = RefusedBindings(api, self.namespace)
         self._cleanup = Cleanup(api, history, self._namespaces.names)
 
     def open(self) -> None:
@@ -91,6 +93,7 @@ class World:
         Raises:
             DirtyClusterError: objects remain; the text names them.
         """
+        self.bindings.close()
         self._cleanup.empty(expect)
 
     def use_policy(self, name: str) -> None:

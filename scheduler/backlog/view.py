@@ -31,7 +31,8 @@ class BacklogView:
         entries: The entry of each waiting job.
         awake: The waiting jobs that this cycle does not skip.
         due: The waiting jobs that a change may have helped.
-        late_jobs: Jobs that are tried after all others, because earlier attempts were too expensive.
+        late_jobs: Jobs that are tried after all others, because earlier attempts were too expensive, or because the
+            API refused their last bind: it may refuse the next one, and the room would be nobody's (KAI#2074).
         too_costly: Jobs that exceeded the maximum steps of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
@@ -78,7 +79,8 @@ class BacklogView:
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
         some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
         self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
-        self.late_jobs: Set[str] = known.late.union(key for key in cluster.costly if key not in known.entries)
+        refused = {cluster.tasks[key].job for key in cluster.refused_binds}
+        self.late_jobs: Set[str] = known.late | refused | (cluster.costly - known.entries.keys())
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""

@@ -1,7 +1,8 @@
 """Carry out binds and evictions.
 
 Every write is tried until its outcome is known. A refused write is reverted in the state (`Reverted`), after a pause
-that grows with each refusal of the same pod; until then its capacity stays reserved.
+that grows with each refusal of the same pod; until then its capacity stays reserved. In the next cycle, all other jobs
+come before that of a refused bind, so that a bind which is refused for ever starves nobody.
 
 A write without an answer occupies no worker while it waits, so that writes of other namespaces continue.
 """

@@ -48,6 +48,8 @@ class Cluster(AuxiliaryObjects):
         self._known = NamedResources()
         self.costly: set[str] = set()
         """Keys of jobs that an earlier process found too costly, or was trying when it exited; they are tried last."""
+        self.refused_binds: set[str] = set()
+        """Keys of tasks whose bind the API refused since the last cycle. In the next one, all others come first."""
         self._incomplete: set[str] = set()
         """Keys of tasks that request a resource which no node or queue names."""
 
@@ -149,6 +151,7 @@ class Cluster(AuxiliaryObjects):
         task = self.tasks.get(key)
         if task is not None and (not uid or task.uid == uid):
             self._forget(task)
+            self.refused_binds.discard(key)
             self._moved(task, self._state_of(task), is_gone=True)
 
     def _state_of(self, task: Task) -> PodState | None:
@@ -232,6 +235,8 @@ class Cluster(AuxiliaryObjects):
         """Drop the assumption about a pod: the API refused the write."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid:
+            if task.status is not TaskStatus.RELEASING:
+                self.refused_binds.add(key)
             self._forget(task)
             again = Task(task.pod, task.job, self._known)
             self._admit(again)
@@ -245,6 +250,7 @@ class Cluster(AuxiliaryObjects):
             return
         before = self._state_of(task)
         self._forget(task)
+        self.refused_binds.discard(key)
         task.status, task.node, task.assumed = status, node, True
         task.assigned = annotations or task.assigned
         self._admit(task)

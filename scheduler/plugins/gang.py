@@ -101,7 +101,10 @@ class Gang(
         return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
 
     def evict_spare(self, job: Job, task: Task) -> Limits:
-        """Return how many tasks the gang, the task's role and the task's subgroup have above their minimum."""
+        """Return how many tasks the gang, the task's role and the task's subgroup have above their minimum.
+
+        All tasks of a subgroup that has lost tasks, and gets none, are spare (KAI#2208).
+        """
         limits: list[tuple[Hashable, int]] = [((job.key, None), max(job.ready - job.min_available, 0))]
         if not limits[0][1]:
             return tuple(limits)  # the usual case among thousands of candidates: no other limit matters
@@ -111,9 +114,13 @@ class Gang(
             limits.append(((job.key, task.role), max(have - of_role, 0)))
         policies = job.group.spec.sub_group_policy if job.group is not None else None
         if policies and (group := id_of(policies, task)) != REST:
-            have = sum(id_of(policies, one) == group for one in job.having(READY))
             least = max(policies[group[0]].sub_group_size or 1, 1)
-            limits.append(((job.key, group), max(have - least, 0)))
+            have, coming = (
+                sum(id_of(policies, one) == group for one in job.having(statuses))
+                for statuses in (READY, TaskStatus.PIPELINED)
+            )
+            is_broken = have + coming < least  # what is left holds capacity without doing work
+            limits.append(((job.key, group), have if is_broken else max(have - least, 0)))
         return tuple(limits)
 
 

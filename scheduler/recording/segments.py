@@ -25,6 +25,7 @@ from ..inputs import (
     Overdue,
     PolicyLoaded,
     Remembered,
+    Reverted,
     Started,
     apply_input,
     read_line,
@@ -145,6 +146,8 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded, backlog: Backlog | Non
         elif task.assumed:
             node = "" if task.status is TaskStatus.RELEASING else task.node
             yield Assumed(key, task.uid, node, dict(task.assigned) if node else {})
+        elif key in cluster.refused_binds:
+            yield Reverted(key, task.uid)
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
     if backlog is not None and backlog.policy:

@@ -49,6 +49,8 @@ IN_VAIN = {
     'the pods of "s" now request 1 cpu': "expected: the template of s changes",
     'the pods of "elastic" now request 2 cpu': "expected: elastic is a service, a StatefulSet or a job",
     'these pods are refused because of "cpu":\n      | pod | cpu |\n      | p | 1 |': "seen: it was accepted",
+    'every binding of "s" is refused': "expected: s has a pod without a node",
+    'the bindings of "wait" are accepted again': "expected: the bindings of wait are refused",
     '"j" shrinks to 3 pods': "expected: j shrinks to 3 pods",
     '"k" shrinks to 1 pod': "expected: k is a job or a service: no other work shrinks",
     '"fixed" grows to 3 pods': "expected: fixed is elastic: another PyTorchJob keeps its workers",

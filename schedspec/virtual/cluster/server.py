@@ -72,6 +72,7 @@ def _usage(pod: Object) -> dict[str, Resource]:
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_REFUSES = "schedspec.dev/refuses-bindings-of"
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -242,6 +243,7 @@ class ApiServer:
         return self.store.change(kind, key, {**new, "apiVersion": kind.api_version, "kind": kind.kind})
 
     def _bind(self, place: ResourcePath, body: Object) -> Object:
+        self._require_accepted(place)
         pod = self._found(place)
         if body["metadata"].get("uid") not in (None, pod["metadata"]["uid"]):
             raise RefusedError(409, "Conflict", f"pod {place.name} was replaced: its uid differs")
@@ -257,6 +259,15 @@ class ApiServer:
         ]
         self.store.change(store.PODS, place.key, new)
         return {"kind": "Status", "status": "Success"}
+
+    def _require_accepted(self, place: ResourcePath) -> None:
+        """Refuse a binding that an admission policy of a scenario refuses. Raises RefusedError."""
+        for policy in self.store.all(store.ADMISSION_POLICIES):
+            namespace, _, name = (policy["metadata"].get("annotations") or {}).get(_REFUSES, "").partition("/")
+            if namespace == place.namespace and f"{place.name}-".startswith(f"{name}-"):
+                text = policy["spec"]["validations"][0]["message"]
+                title = f"ValidatingAdmissionPolicy '{policy['metadata']['name']}'"
+                raise RefusedError(422, "Invalid", f'pods "{place.name}" is forbidden: {title} denied request: {text}')
 
     # ----------------------------------------------------------------------------------------------------- deleting
 

@@ -199,6 +199,8 @@ BATCH_JOBS = Kind("batch/v1", "Job", "jobs")
 STATEFUL_SETS = Kind("apps/v1", "StatefulSet", "statefulsets")
 RESOURCE_QUOTAS = Kind("v1", "ResourceQuota", "resourcequotas")
 LIMIT_RANGES = Kind("v1", "LimitRange", "limitranges", has_status=False)
+_ADMISSION = "admissionregistration.k8s.io/v1"
+ADMISSION_POLICIES = Kind(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False)
 QUEUES = Kind("scheduling.volcano.sh/v1beta1", "Queue", "queues", namespaced=False)
 
 SERVED = (
@@ -220,6 +222,8 @@ SERVED = (
     STATEFUL_SETS,
     RESOURCE_QUOTAS,
     LIMIT_RANGES,
+    ADMISSION_POLICIES,
+    Kind(_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False),
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     Kind("storage.k8s.io/v1", "CSINode", "csinodes", namespaced=False, has_status=False),
     Kind("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", namespaced=False),

@@ -127,3 +127,23 @@ def test_a_unit_of_memory_is_refused_for_what_is_counted(resource: str, unit: st
     with pytest.raises(ValueError, match=r"write (?:cpus|whole devices)"):
         tables.amounts(f"{resource} 2{unit}")
     assert tables.amounts(f"memory 2{unit}, {resource} 2k")["memory"] == f"2{unit}"
+
+
+@pytest.mark.parametrize("text", ["train", "red/train", f"{'n' * 16}/train"])
+def test_a_name_may_begin_with_a_namespace(text: str) -> None:
+    assert tables.in_namespace(tables.plain_name)(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("/train", "write a valid Kubernetes name"),
+        ("red/", "write a valid Kubernetes name"),
+        ("a/b/train", "write a valid Kubernetes name"),
+        ("re.d/train", "write a name without '.'"),
+        (f"{'n' * 17}/train", "at most 16 characters before the '/'"),
+    ],
+)
+def test_a_namespace_that_no_cluster_has_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        tables.in_namespace(tables.plain_name)(text)

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from schedspec.scheduler.inputs import Assumed, Reverted, apply_input
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.policy.model import Policy
 from tests.support.core.notation import NAMESPACE
@@ -73,6 +74,13 @@ def _nominate(world: World, what: tuple[str, str]) -> None:
     _change(world, {f"Pod {pod}": {"status": {"nominatedNodeName": node}}})
 
 
+def _refuse(world: World, what: tuple[str, str]) -> None:
+    pod, node = f"{NAMESPACE}/{what[0]}", what[1]
+    uid = world.objects["Pod", pod]["metadata"]["uid"]
+    apply_input(world.core, Assumed(pod, uid, node))
+    apply_input(world.core, Reverted(pod, uid))
+
+
 def _policy(world: World, text: str) -> None:
     world.policy = policy_of(text)
 
@@ -85,6 +93,7 @@ EVENTS: dict[str, Callable[[World, Any], None]] = {
     "recreate": _recreate,  # the job's controller replaces all its pods by pending ones
     "leave": _leave,  # a running pod is being deleted
     "nominate": _nominate,  # [pod, node]
+    "refuse": _refuse,  # [pod, node]: the API has refused to bind the pod there
     "restart": lambda world, _: world.restart(),
     "later": lambda world, seconds: setattr(world, "now", world.now + seconds),
     "policy": _policy,

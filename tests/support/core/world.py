@@ -97,6 +97,7 @@ class World:
         assert snapshot(self.cluster) == before, "deciding changed the state"
         self._check_what_changed(decisions, last.decisions.refusals if last is not None else {})
         rebuilt = self.fresh(sorted(self.objects, reverse=True))
+        rebuilt.refused_binds |= self.cluster.refused_binds  # no object shows them
         known, new = self.core.backlog, Backlog.of(rebuilt)
         new.policy, new.lapses = known.policy, dict(known.lapses)
         again = decide(rebuilt, self.policy, self.now, backlog=new)
@@ -104,6 +105,7 @@ class World:
         assert without_bookkeeping(decisions, passed_over) == without_bookkeeping(again, passed_over), (
             "the state that was updated by events yields other decisions than a state that is built from all objects"
         )
+        self.cluster.refused_binds.clear()
         self.core.backlog.apply(decisions.memory, decisions.pipelined)
         check_cycle(self.cluster, self.policy, decisions)
         return decisions

@@ -78,6 +78,35 @@ def test_work_within_its_queues_share_evicts_those_above_theirs(tmp_path: Path) 
     assert found.named(found.at_once.evictions[0].preemptor) == "team/mine"
 
 
+def train_job(nodes: int, **of_runtime: Any) -> list[dict[str, Any]]:
+    """Return a TrainJob of Kubeflow Trainer, whose nodes need a gpu each, and its runtime."""
+    marks = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    node = {"name": "node", "template": {"metadata": marks, "spec": {"template": pod_template(1, "node")}}}
+    specs = {
+        "TrainingRuntime": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": [node]}}} | of_runtime,
+        "TrainJob": {"runtimeRef": {"name": "mine", "kind": "TrainingRuntime"}, "trainer": {"numNodes": nodes}},
+    }
+    meta = {"name": "mine", "namespace": "team", "annotations": {"scheduling.volcano.sh/queue-name": "a"}}
+    api = "trainer.kubeflow.org/v1alpha1"
+    return [{"apiVersion": api, "kind": kind, "metadata": meta, "spec": spec} for kind, spec in specs.items()]
+
+
+GANG = {"podGroupPolicy": {"coscheduling": {}}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "runtime", "starts", "evictions", "waits"),
+    [(1, GANG, 1, 0, 0), (2, GANG, 2, 1, 0), (3, GANG, 0, 0, 1), (3, {}, 1, 0, 1)],
+    ids=["fits", "evicts", "waits as a gang", "starts alone without a gang"],
+)
+def test_a_train_job_is_submitted_as_the_jobs_that_the_trainer_makes_of_it(
+    tmp_path: Path, nodes: int, runtime: dict[str, Any], starts: int, evictions: int, waits: int
+) -> None:
+    found = plan(tmp_path, *train_job(nodes, **runtime)).at_once
+    assert sum(one.pods for one in found.starts) == starts
+    assert (len(found.evictions), len(found.refused)) == (evictions, waits)
+
+
 def test_work_beyond_its_queues_share_waits_and_says_for_what(tmp_path: Path) -> None:
     found = plan(tmp_path, vcjob(3))
     assert [found.named(one.job) for one in found.at_once.refused] == ["team/mine"]
