@@ -79,7 +79,7 @@ class BacklogView:
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
         some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
         self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
-        refused = {cluster.tasks[key].job for key in cluster.refused_binds}
+        refused = {cluster.tasks[key].job for key in cluster.refused_binds & cluster.tasks.keys()}
         self.late_jobs: Set[str] = known.late | refused | (cluster.costly - known.entries.keys())
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
