@@ -3,13 +3,15 @@
 1. No job reclaims that `preempt` is about to evict for a more important job of its queue.
 2. No job preempts that another queue is about to reclaim, unless that queue could reclaim the victims as well. Two
    queues would otherwise evict each other's jobs for ever: in each, the less important job is within the share, and
-   the more important one, which preempts it, is not.
+   the more important one, which preempts it, is not. It may be a job that does not wait yet: the victims of preempt
+   may reclaim, so that others wait.
 
 The other action is tried, and undone.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -25,6 +27,10 @@ from .request import PREEMPT, RECLAIM, PreemptionRequest, starving_jobs
 
 MOST_CLAIMANTS = 16
 """How many jobs of other queues, that differ in queue or shape, are tried for one preemption."""
+
+
+MOST_IN_TURN = 4
+"""How many jobs are tried that a preemption displaces: its victims, and the victims for which these reclaim."""
 
 
 def preempts_whole(session: Session, job: Job, cache: CycleCache) -> Job | None:
@@ -66,9 +72,10 @@ def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Se
         statement.run(task)
     claimants = (job for job in _of_other_queues(request) if _may_reclaim(session, job, placed, cache))
     after = [job for job in islice(claimants, MOST_CLAIMANTS) if _reclaims(session, job, placed, cache)]
+    displaced = None if after else _reclaims_in_turn(request, statement, victims, placed)
     statement.rollback(savepoint)
     if not after:
-        return None
+        return None if displaced is None else ReclaimedNext(displaced.key)
     for task in placed:
         statement.release(task)
     for task in victims:
@@ -76,6 +83,35 @@ def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Se
     found = next((job for job in after if not _reclaims(session, job, victims, cache)), None)
     statement.rollback(savepoint)
     return None if found is None else ReclaimedNext(found.key)
+
+
+def _reclaims_in_turn(
+    request: PreemptionRequest, statement: Statement, victims: Sequence[Task], placed: Sequence[Task]
+) -> Job | None:
+    """Let the jobs of the victims reclaim, then those of their victims; return the one that evicts what was placed."""
+    session, cache = request.session, CycleCache.of(request.session)
+    jobs, kept = deque(dict.fromkeys(task.job for task in victims)), {task.uid for task in placed}
+    for _ in range(MOST_IN_TURN):
+        if not jobs:
+            break
+        job = session.jobs[jobs.popleft()]
+        tasks = waiting_tasks(session, job)
+        if not tasks or session.hooks.overused(session.queues[job.queue]) or not session.hooks.job_starving(job):
+            continue
+        solver, starts, _ = search(PreemptionRequest(session, RECLAIM, job), tasks, cache, None)
+        evicted = [task for task, _ in solver.statement.evictions]
+        cache.forget()
+        if not starts:
+            solver.statement.discard()
+            continue
+        if not kept.isdisjoint(task.uid for task in evicted):
+            return job
+        for task in evicted:
+            statement.release(task)
+        for task in solver.placed:
+            statement.run(task)
+        jobs.extend(dict.fromkeys(task.job for task in evicted))
+    return None
 
 
 def _of_other_queues(request: PreemptionRequest) -> Iterator[Job]:
