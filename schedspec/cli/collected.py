@@ -26,6 +26,8 @@ from . import testing
 
 VARIABLE = "SCHEDSPEC_COLLECTED"
 """Environment variable with the path of that file."""
+_FRAME = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_INTERRUPTED = re.compile(r"^\S.*:\d+: KeyboardInterrupt$", re.MULTILINE)
 _UNSAVED = "unsaved.json"
 """Name of a file beside it, with the unsaved texts."""
 
@@ -64,8 +66,27 @@ def collect(
 
 def error_in(printed: str) -> str:
     """Return the error in the output of a run that pytest refused, without what it collected before."""
-    ended = "pytest ended before it collected anything\n  do next: a conftest or a plugin called os._exit or sys.exit"
-    return printed[max(printed.find("ERROR"), 0) :].strip() or ended
+    lines = [line.removeprefix("INTERNALERROR> ") for line in printed.splitlines()]
+    frames = [(number, frame) for number, line in enumerate(lines) if (frame := _FRAME.match(line))]
+    if of_project := [(number, frame) for number, frame in frames if _is_of_project(frame)]:
+        number, frame = of_project[-1]
+        raised = next((line for line in lines[number + 1 :] if line and not line.startswith(" ")), "an error")
+        return f"{frame['file']}:{frame['line']}: {raised}\n  do next: correct it; pytest could not collect"
+    if found := _INTERRUPTED.search(printed):
+        return f"{found[0]}\n  do next: correct it; pytest could not collect"
+    do_next = "a conftest or a plugin called os._exit or sys.exit, or raised KeyboardInterrupt"
+    ended = f"pytest ended before it collected everything\n  do next: {do_next}"
+    begins = re.search("ERROR|Error", printed)
+    return printed[max(printed.find("ERROR"), 0) :].strip() if begins else ended
+
+
+def _is_of_project(frame: re.Match[str]) -> bool:
+    """Whether a line of a traceback is of a file of the project, and not of schedspec, a package or Python."""
+    file = Path(frame["file"])
+    ours = (Path(__file__).resolve().parents[1], distribution.folder("scheduler"), distribution.folder("steps"))
+    installed = {"site-packages", "dist-packages"} & set(file.parts)
+    of_python = file.is_relative_to(Path(os.__file__).parent) or file.name.startswith("<")
+    return not (installed or of_python or any(file.is_relative_to(folder) for folder in ours))
 
 
 def problems(failure: str) -> Iterator[dict[str, Any]]:
@@ -94,9 +115,11 @@ def _collect(words: Sequence[str], unsaved: Mapping[str, str]) -> tuple[Collecte
             text=True,
             check=False,
         )
-        is_refused = done.returncode in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR)
-        has_result = file.is_file() and not is_refused
-        found = msgspec.json.decode(file.read_bytes(), type=Collected) if has_result else None
+        found = msgspec.json.decode(file.read_bytes(), type=Collected) if file.is_file() else None
+        ends = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        with_errors = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED)
+        if done.returncode not in (with_errors if found is not None and found.failures else ends):
+            found = None
     return found, done.stdout
 
 

@@ -20,7 +20,7 @@ from ..report.lives import lives_of
 from ..report.record import ScenarioRecord
 from ..results import FILE, FeatureLine, Numbers, Result, RunResults, Verdict, of_difference
 from ..scenario.run import ScenarioRun
-from . import summary
+from . import held_verdicts, summary
 from .gating import LACKS
 from .scenarios import RUN
 
@@ -62,7 +62,7 @@ def numbers_of(record: ScenarioRecord) -> Numbers:
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Attach the row's fields to a report."""
+    """Attach the row's fields to a report, and whether it is a failure: outer hooks may still change that."""
     root = item.config.rootpath
     path = item.path.relative_to(root) if item.path.is_relative_to(root) else item.path
     row: dict[str, Any] = {"feature": path.as_posix()} | item.stash.get(_RECORDED, dict[str, Any]())
@@ -74,7 +74,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         row["level"] = str(levels.of_tags(marker.name for marker in item.iter_markers()) or "")
     unjudged = call.excinfo is not None and isinstance(call.excinfo.value, _NO_JUDGEMENT)
     environment = item.stash.get(_ENVIRONMENT, {})
-    vars(report)["schedspec"] = {"row": row, "unjudged": unjudged, "environment": environment}
+    vars(report)["schedspec"] = {"row": row, "unjudged": unjudged, "environment": environment, "failed": report.failed}
 
 
 class Results:
@@ -101,6 +101,24 @@ class Results:
         if running.session is not None:
             running.item.stash[_ENVIRONMENT] = running.session.described()
 
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Hold the exit status once all hooks have ended: any of them may replace it."""
+        if not summary.worker(self._config):
+            self._config.add_cleanup(lambda: self._hold_status(session))
+
+    def _hold_status(self, session: pytest.Session) -> None:
+        if session.exitstatus != pytest.ExitCode.OK:
+            return
+        failed = [row for row in self._rows.values() if row.verdict in ("failed", "error") and _is_ours(row)]
+        if not failed and not self._unended:
+            return
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED if failed else pytest.ExitCode.INTERRUPTED
+        with summary.reporting(self._config):
+            write = summary.progress_writer(self._config)
+            write("a hook of a conftest or plugin set the exit status to 0, or hid a failure; this run failed:")
+            for row in failed:
+                write(f"{row.node_id}: {row.why.splitlines()[0] if row.why else row.verdict}")
+
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
         """Attach the lines of a feature file that could not be collected."""
@@ -126,9 +144,13 @@ class Results:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the worst outcome of setup, call and teardown."""
-        attached = getattr(report, "schedspec", {"row": {"feature": report.nodeid.partition("::")[0]}})
+        if str(report.outcome) == "rerun":  # of pytest-rerunfailures: the last run decides
+            return
+        attached = getattr(report, "schedspec", None) or _unattached(report)
         self._environment |= attached.get("environment", {})
         verdict, why = _verdict(report, judged=not attached.get("unjudged", False))
+        if verdict in ("passed", "skipped") and attached.get("failed"):
+            verdict, why = "failed", held_verdicts.REPLACED
         text = report.longreprtext if report.failed else ""
         before = self._rows.get(report.nodeid)
         if before is not None:
@@ -180,6 +202,13 @@ class Results:
             terminalreporter.write_line("  do next: remove it; name scenarios with -k, or with a line: f.feature:7")
 
 
+def _unattached(report: pytest.TestReport) -> dict[str, Any]:
+    """Return the attachment of a report that has none: another plugin made it."""
+    feature = report.nodeid.partition("::")[0]
+    is_ours = collection.is_of_feature(report.nodeid) and report.when == "call"
+    return {"row": {"feature": feature}, "failed": is_ours}
+
+
 def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
     if hasattr(report, "wasxfail") and report.skipped:
         why = str(report.wasxfail)
@@ -190,6 +219,10 @@ def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
     if report.passed:
         return "passed", ""
     return ("failed" if report.when == "call" and judged else "error"), _why(report)
+
+
+def _is_ours(row: Result) -> bool:
+    return collection.is_of_feature(row.node_id)
 
 
 def _why(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -30,7 +30,7 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import gating, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
+from . import gating, held_verdicts, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 
@@ -354,6 +354,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Replace the traceback of a failure by an explanation."""
     report = yield
+    hidden = held_verdicts.hidden(item, call, report)
+    if hidden:
+        held_verdicts.restore(report, hidden)
     scenarios.explain(item, call, report, config_out(item.config))
     results_writer.attach(item, call, report)
     if report.failed and report.when == "call" and item.config.stash[OPTIONS].pause and SCENARIO_RUN in item.stash:
