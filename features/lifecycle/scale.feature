@@ -46,7 +46,7 @@ Feature: Work grows and shrinks while it runs
         | train | team  | 2        | 2   |
       When "train" grows to 4 pods, of which 4 are needed
       Then the PodGroup of "train" has minMember 4
-      And exactly 2 pods of "train" run
+      And exactly 2 pods of "train" stay pending
       And nothing is evicted
 
   Rule: Fewer pods make room

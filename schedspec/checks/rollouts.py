@@ -16,7 +16,7 @@ ROLLED_OUT = (Kind.DEPLOYMENT, Kind.STATEFULSET)
 
 @of_known
 def is_rolled_out(workload: str) -> Check:
-    """All pods that the service wants run, there are no others, and each has the newest template."""
+    """Once the template has changed, all pods that the service wants run with the newest one, and no others exist."""
 
     def check(view: View) -> Outcome:
         expected = f"all pods of {workload} run with its newest template"
@@ -24,8 +24,11 @@ def is_rolled_out(workload: str) -> Check:
         if owner is None:
             seen = f"{workload} is no service and no StatefulSet: no other work has a rollout"
             return Outcome(False, expected, seen, about(view, workload), hopeless=0)
-        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
         template = owner["spec"]["template"]
+        kind = Kind.DEPLOYMENT if view.get(Kind.DEPLOYMENT, workload) is owner else Kind.STATEFULSET
+        if all(it.object["spec"]["template"] == template for it in view.versions(kind, workload)):
+            return Outcome(False, expected, f"the template of {workload} has not changed", about(view, workload))
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
         old = [pod for pod in pods if not _is_of(pod, template)]
         ok = not old and len(pods) == wanted and all(map(views.runs, pods))
         seen = f"{tally(pods, wanted)}; {views.count(len(old), 'pod')} of an older template"

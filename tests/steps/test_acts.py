@@ -155,6 +155,12 @@ def test_a_rollout_of_work_without_one_fails_at_once(suite: pytest.Pytester) -> 
     result.stdout.fnmatch_lines(["*seen: j is no service and no StatefulSet: no other work has a rollout*"])
 
 
+def test_a_rollout_without_a_new_template_does_not_complete(suite: pytest.Pytester) -> None:
+    result = run(suite, {"Same": ("", '"s" grows to 2 pods', 'the rollout of "s" completes')})
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*seen: the template of s has not changed*"])
+
+
 @pytest.mark.parametrize("text", ["refused", "nothing was", "e"])
 def test_a_refusal_that_did_not_happen_has_no_text(suite: pytest.Pytester, text: str) -> None:
     submitted = "this queue is submitted:\n      | queue | weight |\n      | fine  | 1      |"
