@@ -29,7 +29,9 @@ def hidden(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if problem is not None:
         what = f"a hook of a conftest or plugin changed this failure to {report.outcome!r}"
         return f"{what}{_DO_NEXT}\n{type(problem).__name__}: {problem}"
-    if call.when != "call" or not report.passed or summary.runs_nothing(item.config):
+    if report.skipped:
+        return f"a hook of a conftest or plugin changed the report of the {call.when} to 'skipped'{_DO_NEXT}"
+    if call.when != "call" or summary.runs_nothing(item.config):
         return ""
     ran = 0 if run is None else sum(sentence.verdict == "passed" for sentence in run.sentences)
     if run is not None and ran == len(run.planned):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from schedspec import distribution
+from schedspec.api import spaces
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.scenario.templates import Templates
@@ -218,5 +219,8 @@ def test_a_text_in_a_name_or_a_label_is_refused_or_fits(what: str, column: str) 
         if flaws:
             assert [flaw for _, flaw in flaws if flaw.startswith(f"{column} {text!r}: ")]
             continue
-        for made in Templates([distribution.folder("templates")], COMMON).render(template, columns.with_cards(rows[0])):
+        own = dict(columns.with_cards(rows[0]))
+        for field in own.keys() & {"name", "gang"}:  # as a scenario renders it: `a/b` is b in the namespace a
+            own["namespace"], own[field] = spaces.real("ns", str(own[field]))
+        for made in Templates([distribution.folder("templates")], COMMON).render(template, own):
             assert not definitions().flaws(made.object), text
