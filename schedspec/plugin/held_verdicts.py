@@ -31,10 +31,9 @@ def hidden(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         return f"{what}{_DO_NEXT}\n{type(problem).__name__}: {problem}"
     if report.skipped:
         return f"a hook of a conftest or plugin changed the report of the {call.when} to 'skipped'{_DO_NEXT}"
-    if call.when != "call" or summary.runs_nothing(item.config):
-        return ""
     ran = 0 if run is None else sum(sentence.verdict == "passed" for sentence in run.sentences)
-    if run is not None and ran == len(run.planned):
+    is_whole = run is not None and ran == len(run.planned)
+    if call.when != "call" or is_whole or summary.runs_nothing(item.config):
         return ""
     return f"the scenario ended after {ran} sentences: a hook of a conftest or plugin replaced its run{_DO_NEXT}"
 
