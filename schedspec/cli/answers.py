@@ -88,18 +88,27 @@ def refuse_option_twice(arguments: Sequence[str], single: Mapping[str, object], 
             raise click.UsageError(f"{first.partition('=')[0]} is given twice, and only one value is read", context)
 
 
-def refuse_one_file_twice(
-    outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[tuple[str, Path | str | None]] = ()
+OF_PEOPLE = (".feature", ".py", ".yaml", ".yml", ".ini", ".toml", ".cfg", ".md", ".j2", ".csv", ".txt")
+"""How files end that people write. Only `init`, `explore` and `reduce` write such files."""
+
+
+def refuse_lost_files(
+    outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[tuple[str, Path | str | None]] = (), own: str = ""
 ) -> None:
-    """Refuse an output that is an input too, or another output: writing it would destroy the other.
+    """Refuse an output that is an input too, or another output, or a file that somebody wrote.
+
+    `own`: how the files of the command end, if people write such files, too.
 
     Raises:
-        HarnessError: Two options name one file or folder.
+        HarnessError: Writing an output would destroy another file.
     """
     taken = {os.path.realpath(file): option for option, file in inputs if file is not None}
     for option, file in outputs:
         if file is not None and (other := taken.setdefault(os.path.realpath(file), option)) is not option:
             raise HarnessError(f"{option}: {file} is the file of {other}, too\n  do next: name another file or folder")
+        if file is not None and file.suffix in OF_PEOPLE and file.suffix != own and file.is_file():
+            text = f"{option}: {file} exists, and this command writes no files of that type"
+            raise HarnessError(f"{text}\n  do next: name another file")
 
 
 def output_option(function: Function) -> Function:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..virtual.state import dump
-from .answers import refuse_one_file_twice, refuses_bad_input
+from .answers import refuse_lost_files, refuses_bad_input
 
 _FILE = click.Path(path_type=Path)
 
@@ -41,5 +41,5 @@ def dump_command(**given: Any) -> int:
       schedspec dump --redact --names names.jsonl                     # and keep the table of names at home
     """
     written = [("--out", given["out"]), ("--names", given["names"])]
-    refuse_one_file_twice(written, [("--policy", given["policy"]), ("--kubeconfig", given["kubeconfig"])])
+    refuse_lost_files(written, [("--policy", given["policy"]), ("--kubeconfig", given["kubeconfig"])])
     return dump.main(SimpleNamespace(**given))

@@ -28,7 +28,7 @@ from ..lab.twin import Choice, reads_policies
 from ..scheduler.inputs import write_line
 from ..schedulers import find
 from ..virtual.state.over_time import time_in
-from .answers import explains_errors, print_json, refuse_one_file_twice, refuses_bad_input
+from .answers import explains_errors, print_json, refuse_lost_files, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
@@ -164,7 +164,7 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
     inputs = [(f"--{name}", given[name]) for name in ("state", "now", "proposed", "load")]
-    refuse_one_file_twice([("--out", given["out"])], [*inputs, *(("--features", file) for file in given["features"])])
+    refuse_lost_files([("--out", given["out"])], [*inputs, *(("--features", file) for file in given["features"])])
     plan = _planned(given)
     _write(plan, given["out"])
     if given["output"] == "json":

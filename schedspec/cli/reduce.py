@@ -23,7 +23,7 @@ from ..lab.reduce.reduce import Reduced, ReductionInput
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.loader import load_policy, read_policy
-from .answers import Finite, count, explains_errors, refuse_one_file_twice, refuses_bad_input
+from .answers import Finite, count, explains_errors, refuse_lost_files, refuses_bad_input
 from .sites import site_options
 
 _OWN = "Reduced by schedspec"
@@ -80,7 +80,7 @@ def reduce_command(
     """
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
-    refuse_one_file_twice([("-o", out)], [("STATE", state), ("--policy", policy)])
+    refuse_lost_files([("-o", out)], [("STATE", state), ("--policy", policy)], own=".feature")
     if out.is_file() and _OWN not in out.read_text("utf-8", "replace"):
         raise HarnessError(f"-o {out}: is a file that reduce has not written\n  do next: name a new file")
     known = [*MONITORS, *OF_RECORDINGS]

@@ -10,7 +10,7 @@ from .. import results
 from ..lab.recorder.window import record_of
 from ..report import build, comparison, html
 from ..virtual.state.over_time import segments_over_time
-from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input, span
+from .answers import count, explains_errors, refuse_lost_files, refuses_bad_input, span
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -51,7 +51,7 @@ def report_command(
     """
     pages = [("-o", output), ("--perfetto", perfetto), ("--cucumber-messages", cucumber_messages)]
     read = [("DIR", file) for folder in directories for file in (folder / "results.json", folder / "run.json")]
-    refuse_one_file_twice(pages, read)
+    refuse_lost_files(pages, read)
     recordings = [folder for folder in directories if segments_over_time(folder)]
     if recordings:
         others = [*directories[1:], perfetto, cucumber_messages, against]

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.columns import InputError
-from .answers import explains_errors, refuse_one_file_twice, refuses_bad_input
+from .answers import explains_errors, refuse_lost_files, refuses_bad_input
 
 _BAD_INPUT = 2
 _PATH = click.Path(path_type=Path)
@@ -30,7 +30,7 @@ def _simulate(**values: Any) -> int:
     """
     given = SimpleNamespace(**values)
     page = given.page or given.out.with_suffix(".html")
-    refuse_one_file_twice(
+    refuse_lost_files(
         [("--out", given.out), ("--page", page), ("--record", given.record)],
         [
             *((f"--{name}", getattr(given, name)) for name in ("trace", "synthetic", "state", "policy", "against")),

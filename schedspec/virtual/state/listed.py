@@ -13,6 +13,8 @@ from ...scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import ManifestError, documents
 from ...scheduler.model import objects, resources
+from ...scheduler.model.cluster import Cluster
+from ...scheduler.model.demand import requests_of
 from ...scheduler.model.input_files import read_bytes
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
@@ -155,6 +157,10 @@ def _decoded(decode: Callable[[msgspec.Raw | bytes], T], raw: msgspec.Raw | byte
         item = decode(raw)
         if isinstance(item, objects.Node):
             resources.parse(item.status.allocatable or item.status.capacity)
+        elif isinstance(item, objects.Pod):
+            requests_of(item)
+        elif head.kind in STATE_KINDS and isinstance(item, STATE_KINDS[head.kind].struct):
+            STATE_KINDS[head.kind].set(Cluster(), item)  # reads all of its amounts
         return item
     except (msgspec.ValidationError, ValueError) as error:
         name = head.metadata.get("name", "without a name")

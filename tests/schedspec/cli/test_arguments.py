@@ -9,6 +9,7 @@ import click
 import pytest
 
 from schedspec import cli
+from schedspec.cli import answers
 
 
 def options() -> Iterator[tuple[str, str]]:
@@ -83,6 +84,35 @@ ONE_FILE = [
     ("dump", "--redact", "--names", "p", "--out", "p"),
     ("dump", "--kubeconfig", "p", "--out", "p"),
 ]
+
+
+OF_PEOPLE = [
+    *((*("report", "y"), option, "{}") for option in ("-o", "--perfetto", "--cucumber-messages")),
+    *(
+        ("simulate", "--synthetic", "uniform", "--nodes", "1x8", option, "{}")
+        for option in ("--out", "--page", "--record")
+    ),
+    *(("dump", "--redact", option, "{}") for option in ("--out", "--names")),
+]
+
+
+@pytest.mark.parametrize("suffix", answers.OF_PEOPLE)
+@pytest.mark.parametrize("arguments", OF_PEOPLE, ids=" ".join)
+def test_no_command_overwrites_a_file_that_people_write(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    suffix: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "y").mkdir()
+    (file := tmp_path / f"mine{suffix}").write_text("mine")
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*arguments[:-1], file.name])
+    assert ended.value.code in (1, 2)
+    assert f"{arguments[-2]}: {file.name} exists" in capsys.readouterr().err
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize("arguments", ONE_FILE, ids=" ".join)

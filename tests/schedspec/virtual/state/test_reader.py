@@ -314,3 +314,30 @@ def test_a_list_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path
     bomb.write_bytes(gzip.compress(b" " * (64 << 20), 9))
     with pytest.raises(TooLargeError, match="unpacks to more than"):
         read_state(bomb)
+
+
+_CONTAINERS = [{"name": "c", "resources": {"requests": {"cpu": "2 cores"}}}]
+_AMOUNTS = {
+    "what a node has": ("v1", "Node", {"status": {"allocatable": {"cpu": "2 cores"}}}),
+    "a pod's request": ("v1", "Pod", {"spec": {"containers": _CONTAINERS}}),
+    "an init container's request": ("v1", "Pod", {"spec": {"containers": [], "initContainers": _CONTAINERS}}),
+    "a pod's overhead": ("v1", "Pod", {"spec": {"containers": [], "overhead": {"cpu": "2 cores"}}}),
+    **{
+        f"a queue's {field}": ("scheduling.volcano.sh/v1beta1", "Queue", {"spec": {field: amount}})
+        for field, amount in (
+            ("deserved", {"cpu": "2 cores"}),
+            ("capability", {"cpu": "2 cores"}),
+            ("guarantee", {"resource": {"cpu": "2 cores"}}),
+        )
+    },
+    "a group's minimum": ("scheduling.volcano.sh/v1beta1", "PodGroup", {"spec": {"minResources": {"cpu": "2 cores"}}}),
+}
+
+
+@pytest.mark.parametrize("what", _AMOUNTS)
+def test_an_amount_of_a_list_that_is_none_is_refused_with_its_object(tmp_path: Path, what: str) -> None:
+    version, kind, parts = _AMOUNTS[what]
+    item = {"apiVersion": version, "kind": kind, "metadata": {"name": "it", "namespace": "team"}, **parts}
+    (path := tmp_path / "list.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [item]}))
+    with pytest.raises(StateError, match=f"item 0: {kind} it: .*'2 cores' is not a quantity"):
+        read_state(path)
