@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,15 @@ def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector 
     return FeatureFile.from_parent(parent, path=file_path)
 
 
-def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
-    """Refuse a feature that pytest would leave out: a link to nowhere, a FIFO; and a link to a folder above the link.
+def refuse_left_out(folder: Path, parent: pytest.Collector) -> None:
+    """Refuse features that pytest would leave out, as links to nowhere, and a link to a folder above the link.
 
     Raises:
-        CollectError: A feature is not a file, or a link leads in a circle: pytest would run all features 40 times.
+        CollectError: A feature is not a file, or is in a folder with such a name as `build`, or a link leads in a
+            circle: pytest would run all features 40 times.
     """
-    for entry in sorted(folder.iterdir()):
+    entries = sorted(folder.iterdir())
+    for entry in entries:
         is_named = any(entry.is_relative_to(ours) for ours in parent.config.stash.get(FOLDERS, ()))
         if is_named and documents.is_nearly_feature(entry) and not entry.exists():
             shown = selection.shown_path(entry, parent.config)
@@ -55,6 +58,18 @@ def refuse_broken_links(folder: Path, parent: pytest.Collector) -> None:
         if is_named and entry.is_symlink() and entry.is_dir() and folder.resolve().is_relative_to(entry.resolve()):
             shown = selection.shown_path(entry, parent.config)
             raise parent.CollectError(f"{shown}:1: the link leads to a folder above it\n  do next: remove it")
+        is_of_features = folder.name == "features" or any(map(documents.is_nearly_feature, entries))
+        if is_named and is_of_features and entry.is_dir() and _is_left_out(entry, parent.config):
+            problem = "pytest leaves out folders of this name, and it has features"
+            shown = selection.shown_path(entry, parent.config)
+            raise parent.CollectError(f"{shown}: {problem}\n  do next: rename it, or set norecursedirs of pytest")
+
+
+def _is_left_out(folder: Path, config: pytest.Config) -> bool:
+    """Whether pytest's defaults, and nobody's setting, leave out a folder with features. Hidden folders stay hidden."""
+    patterns = () if "norecursedirs" in config.inicfg else config.getini("norecursedirs")
+    is_named_so = any(fnmatch(folder.name, pattern) for pattern in patterns) and not folder.name.startswith(".")
+    return is_named_so and next(folder.rglob(f"*{documents.SUFFIX}"), None) is not None
 
 
 def is_of_feature(node_id: str) -> bool:

@@ -201,8 +201,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> None:
-    """Refuse links of features that lead nowhere; pytest collects the folder."""
-    collection.refuse_broken_links(path, parent)
+    """Refuse features that pytest would leave out; pytest collects the folder."""
+    collection.refuse_left_out(path, parent)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

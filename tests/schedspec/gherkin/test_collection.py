@@ -490,6 +490,24 @@ def test_a_link_to_a_folder_above_it_is_refused(
         result.stdout.fnmatch_lines(["*below/again:1: the link leads to a folder above it", "*remove it"])
 
 
+LEFT_OUT = [(name, name, "") for name in ("build", "dist", "node_modules", "venv", "x.egg")]
+
+
+@pytest.mark.parametrize(("name", "refused", "setting"), [*LEFT_OUT, ("build", "", "dist"), (".old", "", "")])
+def test_a_folder_of_features_that_pytest_leaves_out_is_named(
+    specs: Run, pytester: pytest.Pytester, name: str, refused: str, setting: str
+) -> None:
+    pytester.path.joinpath(name).mkdir()
+    pytester.path.joinpath(name, "more.feature").write_text(GOOD)
+    given = (f"--override-ini=norecursedirs={setting}",) if setting else ()
+    result = specs(*given, pods=GOOD)
+    if refused:
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines([f"*{refused}: pytest leaves out folders of this name, and it has features"])
+    else:
+        result.assert_outcomes(passed=3 if name.startswith(".") else 6)
+
+
 @pytest.mark.parametrize("name", ["a.feature~", "a.feature.bak", "a.future.md", "a.yaml", ".a.feature.swp"])
 def test_other_files_beside_features_are_not_read(specs: Run, pytester: pytest.Pytester, name: str) -> None:
     pytester.path.joinpath(name).write_text(GOOD)
