@@ -147,7 +147,8 @@ def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[
 
 def _own_policies(home: Path) -> list[Path]:
     folders = [home / name for name in ("policies", "templates/policies")]
-    found = [path for folder in folders for path in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))]
+    files = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
+    found = [path for path in files if path.suffix.lower() in (".yaml", ".yml") and path.is_file()]
     shipped = distribution.folder("templates")
     return [path for path in found if not path.resolve().is_relative_to(shipped) and not _is_of_another_tool(path)]
 

@@ -122,6 +122,13 @@ def test_an_option_of_one_run_is_refused_where_several_folders_run(call: Call, o
     assert (done.returncode, "name one of batch/queues, serving" in done.stderr) == (1, True), done.stderr
 
 
+@pytest.mark.parametrize("name", ["bad.yaml", "bad.yml", "BAD.YAML", "bad.Yml"])
+def test_every_policy_of_a_folder_is_checked_however_its_name_is_written(call: Call, tmp_path: Path, name: str) -> None:
+    (tmp_path / FOLDERS[0] / "policies" / name).write_text('actions: "alocate"\ntiers: []\n')
+    done = call("check")
+    assert (done.returncode, f"{FOLDERS[0]}/policies/{name}:1" in done.stdout) == (1, True), done.stdout
+
+
 KYVERNO = """\
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
