@@ -65,11 +65,17 @@ def refuse_left_out(folder: Path, parent: pytest.Collector) -> None:
             raise parent.CollectError(f"{shown}: {problem}\n  do next: rename it, or set norecursedirs of pytest")
 
 
+_LEFT_OUT = ["*.egg", ".*", "CVS", "_darcs", "build", "dist", "node_modules", "venv", "{arch}"]
+"""The folders that pytest leaves out by default."""
+
+
 def _is_left_out(folder: Path, config: pytest.Config) -> bool:
     """Whether pytest's defaults, and nobody's setting, leave out a folder with features. Hidden folders stay hidden."""
-    patterns = () if "norecursedirs" in config.inicfg else config.getini("norecursedirs")
+    patterns = config.getini("norecursedirs")
     is_named_so = any(fnmatch(folder.name, pattern) for pattern in patterns) and not folder.name.startswith(".")
-    return is_named_so and next(folder.rglob(f"*{documents.SUFFIX}"), None) is not None
+    return (
+        is_named_so and sorted(patterns) == _LEFT_OUT and next(folder.rglob(f"*{documents.SUFFIX}"), None) is not None
+    )
 
 
 def is_of_feature(node_id: str) -> bool:
