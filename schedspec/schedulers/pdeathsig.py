@@ -27,9 +27,14 @@ def main(arguments: list[str]) -> None:
 
 
 def end_with_parent(number: int = signal.SIGKILL) -> None:
-    """Let the kernel send this process a signal as soon as its parent has died."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    """Let the kernel send this process a signal as soon as its parent has died, which a process of a pool knows."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    pools = sys.modules.get("multiprocessing.process")
+    parent = None if pools is None else pools.parent_process()
+    if parent is not None and os.getppid() != parent.pid:  # the parent died before the request
+        os.kill(os.getpid(), number)
 
 
 if __name__ == "__main__":
