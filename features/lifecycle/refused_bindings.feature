@@ -4,7 +4,7 @@ Feature: A binding that the API server refuses
   its bindings are accepted, and other work that has room runs.
 
   Background:
-    Given the policy "capacity"
+    Given the policy "capacity-without-enqueue"
     And these nodes:
       | node | cpu | memory | gpus |
       | n1   | 8   | 32Gi   | 4    |
