@@ -51,7 +51,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput
         states = (
             of_recording.state_before(path, of_recording.at_moment(moment)) for moment in known.moments(path, name)
         )
-        return _reduce_first(path, states, because, policy, known, silent=silent)
+        return _reduce_first(path, ((state, because) for state in states), policy, known, silent=silent)
     decides = of_recording.evicts(name) if kind == EVICTED else None
     return _reduce_at(path, of_recording.state_before(path, decides), because, policy, known)
 
@@ -61,27 +61,29 @@ def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInpu
     name, kind = parse_because(because)
     silent = f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`"
     if kind != BROKEN:
-        return _reduce_first(path, _recorded_states(path, name, kind), because, policy, known, silent=silent)
+        states = _recorded_states(path, name, kind)
+        return _reduce_first(path, ((state, because) for state in states), policy, known, silent=silent)
     if name == PING_PONG and known.is_live:
         raise IncidentError(
             f"{because}: no scenario is judged by this rule\n"
             "  do next: leave out --scheduler, or name one of the evictions: 'pod NAMESPACE/NAME was evicted'"
         )
     found = of_recording.findings(path, name, policy)[:_MAX_MOMENTS]
-    problem = SilentError(silent)
-    for finding in found if name != PING_PONG else ():
-        what, state = because, of_recording.state_before_finding(path, finding)
-        if name == HOPELESS:
-            what, state = f"job {finding.job or finding.about} waits", state_over_time(path, finding.at)
-        try:
-            return _reduce_at(path, state, what, policy, known)
-        except SilentError as error:
-            problem = error
-            if known.is_over():
-                break
-    if known.is_live or name == HOPELESS or not found:
-        raise problem
+    played = [] if name == PING_PONG else found  # no scenario is judged by that rule
+    moments = (_moment_of(path, finding, name, because) for finding in played)
+    try:
+        return _reduce_first(path, moments, policy, known, silent=silent)
+    except SilentError:
+        if known.is_live or name == HOPELESS or not found:
+            raise
     return _reduce_acts(path, found, policy, known)
+
+
+def _moment_of(path: Path, finding: Finding, name: str, because: str) -> tuple[State, str]:
+    """Return the state from which a finding may follow, and what to show again in it."""
+    if name == HOPELESS:
+        return state_over_time(path, finding.at), f"job {finding.job or finding.about} waits"
+    return of_recording.state_before_finding(path, finding), because
 
 
 def _reduce_acts(path: Path, found: Iterable[Finding], policy: str, known: ReductionInput) -> Reduced:
@@ -106,11 +108,11 @@ def _recorded_states(path: Path, name: str, kind: str) -> Iterator[State]:
 
 
 def _reduce_first(
-    path: Path, states: Iterable[State], because: str, policy: str, known: ReductionInput, *, silent: str
+    path: Path, moments: Iterable[tuple[State, str]], policy: str, known: ReductionInput, *, silent: str
 ) -> Reduced:
     """Reduce an incident in a recording, from the first state that shows it again; `silent`: there was no state."""
     problem = SilentError(silent)
-    for state in islice(states, _MAX_MOMENTS):
+    for state, because in islice(moments, _MAX_MOMENTS):
         try:
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
