@@ -24,11 +24,10 @@ from .cycle_cache import CycleCache, request_kind
 from .domains import limits_of
 from .preemptor import search, waiting_tasks
 from .request import PREEMPT, RECLAIM, PreemptionRequest, starving_jobs
+from .solver import Solver
 
 MOST_CLAIMANTS = 16
 """How many jobs of other queues, that differ in queue or shape, are tried for one preemption."""
-
-
 MOST_IN_TURN = 4
 """How many jobs are tried that a preemption displaces: its victims, and the victims for which these reclaim."""
 
@@ -72,7 +71,7 @@ def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Se
         statement.run(task)
     claimants = (job for job in _of_other_queues(request) if _may_reclaim(session, job, placed, cache))
     after = [job for job in islice(claimants, MOST_CLAIMANTS) if _reclaims(session, job, placed, cache)]
-    displaced = None if after else _reclaims_in_turn(request, statement, victims, placed)
+    displaced = None if after else _reclaims_in_turn(session, statement, victims, placed)
     statement.rollback(savepoint)
     if not after:
         return None if displaced is None else ReclaimedNext(displaced.key)
@@ -86,21 +85,19 @@ def _reclaimed_next(request: PreemptionRequest, statement: Statement, placed: Se
 
 
 def _reclaims_in_turn(
-    request: PreemptionRequest, statement: Statement, victims: Sequence[Task], placed: Sequence[Task]
+    session: Session, statement: Statement, victims: Sequence[Task], placed: Sequence[Task]
 ) -> Job | None:
     """Let the jobs of the victims reclaim, then those of their victims; return the one that evicts what was placed."""
-    session, cache = request.session, CycleCache.of(request.session)
+    cache = CycleCache.of(session)
     jobs, kept = deque(dict.fromkeys(task.job for task in victims)), {task.uid for task in placed}
     for _ in range(MOST_IN_TURN):
         if not jobs:
             break
         job = session.jobs[jobs.popleft()]
-        tasks = waiting_tasks(session, job)
-        if not tasks or session.hooks.overused(session.queues[job.queue]) or not session.hooks.job_starving(job):
+        overused = session.hooks.overused(session.queues[job.queue])
+        if overused or not waiting_tasks(session, job) or not session.hooks.job_starving(job):
             continue
-        solver, starts, _ = search(PreemptionRequest(session, RECLAIM, job), tasks, cache, None)
-        evicted = [task for task, _ in solver.statement.evictions]
-        cache.forget()
+        solver, starts, evicted = _reclaim(session, job, cache)
         if not starts:
             solver.statement.discard()
             continue
@@ -140,9 +137,15 @@ def _may_reclaim(session: Session, job: Job, victims: Iterable[Task], cache: Cyc
 
 def _reclaims(session: Session, job: Job, victims: Iterable[Task], cache: CycleCache) -> bool:
     """Try to reclaim for a job; whether that evicts one of the tasks, which run. Nothing changes."""
+    solver, starts, evicted = _reclaim(session, job, cache)
+    solver.statement.discard()
+    uids = {task.uid for task in evicted}
+    return starts and any(task.uid in uids for task in victims)
+
+
+def _reclaim(session: Session, job: Job, cache: CycleCache) -> tuple[Solver, bool, list[Task]]:
+    """Reclaim for a job in a state that is undone; return the solver, whether the job can start, and the victims."""
     request = PreemptionRequest(session, RECLAIM, job)
     solver, starts, _ = search(request, waiting_tasks(session, job), cache, None)
-    evicted = {task.uid for task, _ in solver.statement.evictions}
-    solver.statement.discard()
     cache.forget()  # what it found in this state holds in no other
-    return starts and any(task.uid in evicted for task in victims)
+    return solver, starts, [task for task, _ in solver.statement.evictions]
