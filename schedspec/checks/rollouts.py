@@ -20,12 +20,12 @@ def is_rolled_out(workload: str) -> Check:
 
     def check(view: View) -> Outcome:
         expected = f"all pods of {workload} run with its newest template"
-        owner = next((it for kind in ROLLED_OUT if (it := view.get(kind, workload)) is not None), None)
-        if owner is None:
+        found = next(((kind, it) for kind in ROLLED_OUT if (it := view.get(kind, workload)) is not None), None)
+        if found is None:
             seen = f"{workload} is no service and no StatefulSet: no other work has a rollout"
             return Outcome(False, expected, seen, about(view, workload), hopeless=0)
+        kind, owner = found
         template = owner["spec"]["template"]
-        kind = Kind.DEPLOYMENT if view.get(Kind.DEPLOYMENT, workload) is owner else Kind.STATEFULSET
         if all(it.object["spec"]["template"] == template for it in view.versions(kind, workload)):
             return Outcome(False, expected, f"the template of {workload} has not changed", about(view, workload))
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)

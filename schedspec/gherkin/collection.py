@@ -73,7 +73,7 @@ _LEFT_OUT = ["*.egg", ".*", "CVS", "_darcs", "build", "dist", "node_modules", "v
 
 
 def _is_left_out(folder: Path, config: pytest.Config) -> bool:
-    """Whether pytest's defaults, and nobody's setting, leave out a folder with features. Hidden folders stay hidden."""
+    """Whether pytest leaves out a folder with features by default, not by a setting. Hidden folders do not count."""
     patterns = config.getini("norecursedirs")
     is_named_so = any(fnmatch(folder.name, pattern) for pattern in patterns) and not folder.name.startswith(".")
     return (

@@ -32,7 +32,7 @@ class BacklogView:
         awake: The waiting jobs that this cycle does not skip.
         due: The waiting jobs that a change may have helped.
         late_jobs: Jobs that are tried after all others, because earlier attempts were too expensive, or because the
-            API refused their last bind: it may refuse the next one, and the room would be nobody's (KAI#2074).
+            API refused their last bind: it may refuse the next one, and the room would stay unused (KAI#2074).
         too_costly: Jobs that exceeded the maximum steps of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
