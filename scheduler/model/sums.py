@@ -50,7 +50,10 @@ class Contribution(NamedTuple):
     needed: Resource
     """The part of `held` that the job needs to start; empty if the job has no minimum."""
     requested: Resource
-    """The amounts that the job's pending tasks request."""
+    """The amounts that the job's pending tasks request, and its terminating tasks, whose owners create them again.
+
+    Otherwise, the share by weight of every other queue would rise while a victim terminates, and then fall again.
+    """
     reserved: Resource
     """The part of the job's reservation that it does not hold yet; empty if the job is `Sums.uncovered`."""
 
@@ -69,7 +72,9 @@ class Contribution(NamedTuple):
     def in_requests(cls, job: Job) -> Contribution:
         """Return the contribution of a job, measured by the requests of its pods."""
         reserved = _reservation_of(job) if _may_reserve(job) and not _is_uncovered(job) else {}
-        return cls.of(dict(job.allocated), job.min_resources, job.pending_request, reserved)
+        leaving = job.by_status.get(TaskStatus.RELEASING, {}).values()
+        requested = total_of([job.pending_request, *(it.request for it in leaving)]) if leaving else job.pending_request
+        return cls.of(dict(job.allocated), job.min_resources, requested, reserved)
 
 
 @dataclass(slots=True)
