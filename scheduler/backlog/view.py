@@ -80,7 +80,7 @@ class BacklogView:
         some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
         self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
         refused = {cluster.tasks[key].job for key in cluster.refused_binds & cluster.tasks.keys()}
-        self.late_jobs: Set[str] = known.late | refused | (cluster.costly - known.entries.keys())
+        self.late_jobs: Set[str] = known.late | refused | {key for key in cluster.costly if key not in known.entries}
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""

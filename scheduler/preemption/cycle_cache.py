@@ -143,8 +143,8 @@ class CycleCache:
         jobs = self._session.jobs
         found: dict[str, set[int]] = {}
         for node in self._session.nodes.rows:
-            evictable = {task.job for task in node.tasks.values() if task.status & _EVICTABLE}
-            for queue in {jobs[key].queue for key in evictable if key in jobs}:
+            evictable = [jobs.get(task.job) for task in node.tasks.values() if task.status & _EVICTABLE]
+            for queue in {job.queue for job in evictable if job is not None}:
                 found.setdefault(queue, set()).add(node.row)
         return found
 

@@ -115,7 +115,8 @@ class VictimFilter:
         before, is_order_relevant = dict(self.denials), any(map(self._votes_on_tasks, self._request.hook.entries))
         for node in nodes:
             candidates = self.candidates(preemptor, node)
-            if self._judged(preemptor, self._ranked(candidates) if is_order_relevant else candidates):
+            ranked = self._ranked(candidates) if is_order_relevant else self._unprotected(preemptor, candidates)
+            if self._judged(preemptor, ranked):
                 self.denials = before
                 self._gang_verdicts.clear()
                 return True
@@ -126,6 +127,18 @@ class VictimFilter:
         if len(candidates) > 1:  # most nodes have one candidate: no key to compute
             candidates.sort(key=lambda task: (self._level(task), self._order.age_key(task)))
         return candidates
+
+    def _unprotected(self, preemptor: Task, candidates: Sequence[Task]) -> Sequence[Task]:
+        """Deny, without a unit, the candidates that are all of their job and protected: there may be thousands."""
+        if self._request.within_job:
+            return candidates
+        jobs, left = self._session.jobs, []
+        for task in candidates:
+            if len(jobs[task.job].holding) == 1 and (denial := self.objection(preemptor, (task,))) is not None:
+                self._record(task, denial)
+            else:
+                left.append(task)
+        return left
 
     def _judged(self, preemptor: Task, candidates: Sequence[Task]) -> list[EligibleUnit]:
         """Return the units of candidates on one node that may be evicted."""
@@ -254,12 +267,14 @@ class VictimFilter:
     def _deny(self, unit: Unit, denial: Protection) -> None:
         """Record why the unit is protected. A spare member keeps the reason why it may not be evicted alone."""
         for task in unit.tasks:
-            known = self.denials.get(task.key)
-            if known and unit.whole and single(unit.job, task, self._request.spares) is not None:
-                continue
-            rule = known.why if isinstance(known, Vetoed) else known
-            if not isinstance(rule, Protected):
-                self.denials[task.key] = denial
+            is_known = task.key in self.denials
+            if not (is_known and unit.whole and single(unit.job, task, self._request.spares) is not None):
+                self._record(task, denial)
+
+    def _record(self, task: Task, denial: Protection) -> None:
+        known = self.denials.get(task.key)
+        if not isinstance(known.why if isinstance(known, Vetoed) else known, Protected):
+            self.denials[task.key] = denial
 
 
 class _TierVotes:
