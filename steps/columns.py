@@ -108,6 +108,11 @@ def _quota_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield MODEL, f"a quota of {row['card_quota']} cards without a model: {_MODEL}"
 
 
+def names_of_work(column: str, kind: str) -> tables.Shape:
+    """Return the only column of a table that names workloads or pods, also those of further namespaces."""
+    return tables.Shape({column: ("name", tables.in_namespace(tables.name))}, (column,), refers={column: kind})
+
+
 def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     """Yield what a row of work needs of the cluster: a queue, and a node with its resources and model of card."""
     row = with_cards(row)
@@ -239,7 +244,7 @@ QUEUES = tables.Shape(
     parent="parent",
     reserves=lambda row: _quantities(row, "guarantee"),
 )
-PODS = tables.Shape({"pod": ("name", tables.name)}, ("pod",), refers={"pod": POD})
+PODS = names_of_work("pod", POD)
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(

@@ -11,10 +11,10 @@ from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
 from schedspec.observe.history import View
-from schedspec.steps.columns import PODS
+from schedspec.steps.columns import PODS, names_of_work
 
 _EITHER = f"{WORKLOAD}|{POD}"
-_WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": _EITHER})
+_WORKLOADS = names_of_work("workload", _EITHER)
 
 
 def _and_no_more(expect: Expect, check: Check) -> None:

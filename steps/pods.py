@@ -16,9 +16,9 @@ from schedspec.gherkin.step_decorators import expects_refusal, given, not_more_t
 from schedspec.gherkin.things import POD, REASON, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import History, View
-from schedspec.steps.columns import PODS
+from schedspec.steps.columns import PODS, names_of_work
 
-_WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": WORKLOAD})
+_WORKLOADS = names_of_work("workload", WORKLOAD)
 
 
 @then('"{name}" runs')

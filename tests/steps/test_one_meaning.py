@@ -10,7 +10,8 @@ import pytest
 
 from schedspec.gherkin import bdd, documents, step_check, step_decorators
 from schedspec.gherkin.sentence_check import check_sentence
-from schedspec.gherkin.things import KnownThings, RunFacts
+from schedspec.gherkin.tables import Shape
+from schedspec.gherkin.things import POD, WORKLOAD, KnownThings, RunFacts
 
 SAMPLES = {
     "d": ["2"],
@@ -70,3 +71,20 @@ def test_no_other_sentence_matches(step: bdd.StepDefinition) -> None:
     for text in texts:
         matching = [it.pattern for it in OURS if it.type == step.type and it.matches(text)]
         assert matching == [step.pattern], text
+
+
+OF_WORK = [
+    (step, shape, column)
+    for step in OURS
+    for shape in getattr(step.function, "__schedspec_shapes__", {}).values()
+    for column, kind in shape.refers.items()
+    if {WORKLOAD, POD} & {*kind.split("|")}
+]
+
+
+@pytest.mark.parametrize(("shape", "column"), [it[1:] for it in OF_WORK], ids=[it[0].pattern for it in OF_WORK])
+def test_a_column_that_names_work_takes_work_of_any_namespace(shape: Shape, column: str) -> None:
+    row = dict.fromkeys(shape.required, "1") | {column: "red/train"}
+    rows, flaws = shape.read([list(row), list(row.values())])
+    assert not [flaw for _, flaw in flaws if "red/train" in flaw], flaws
+    assert "red/train" in rows[0].values()
