@@ -132,7 +132,15 @@ def _(world: World, refusals: Refusals, name: str, amount: str) -> None:
 @makes(lambda _values, _rows: [(SUBMISSION, "*")])
 def _(world: World, refusals: Refusals, name: str, priority: str) -> None:
     """The template of a service gets another priority class. Its controller replaces the pods."""
-    _change(world, refusals, name, lambda pod: pod["spec"].update(priorityClassName=priority))
+
+    def weigh(pod: Object) -> None:
+        labels = pod["metadata"].setdefault("labels", {})
+        if own_work.LOCAL_QUEUE in labels:  # kube-scheduler must not see the priority (templates/kueue/_managed.j2)
+            labels[own_work.WORKLOAD_CLASS] = priority
+        else:
+            pod["spec"]["priorityClassName"] = priority
+
+    _change(world, refusals, name, weigh)
 
 
 @when('the pods of "{name}" get a new version')

@@ -13,8 +13,8 @@ Feature: The pods of a service change while it runs
       | low   | 100   |
       | high  | 1000  |
     And these queues:
-      | queue | deserved |
-      | team  | gpus 4   |
+      | queue | deserved      |
+      | team  | gpus 4, cpu 8 |
 
   Rule: A rollout needs room for one more pod, and then gives it back
 

@@ -97,15 +97,18 @@ Feature: The shape of a pod decides nothing that its queue is owed
       And these nodes:
         | node   | cpu | memory | gpus |
         | node-1 | 24  | 64Gi   | 12   |
+      And these queues:
+        | queue | deserved        |
+        | team  | cpu 24, gpus 12 |
       And these jobs run:
-        | job   | queue   | priority | replicas | min available | cpu | gpus |
-        | batch | default | low      | 3        | 1             | 8   | 4    |
+        | job   | queue | priority | replicas | min available | cpu | gpus |
+        | batch | team  | low      | 3        | 1             | 8   | 4    |
 
     @core
     Scenario Outline: A pod of 16 cpus and <gpus> cards gets the room of two pods of 8 cpus and 4 cards
       When these jobs are submitted:
-        | job   | queue   | priority | cpu | gpus   |
-        | large | default | high     | 16  | <gpus> |
+        | job   | queue | priority | cpu | gpus   |
+        | large | team  | high     | 16  | <gpus> |
       Then "large" runs
       And exactly 2 pods are evicted, once each
 
@@ -120,7 +123,7 @@ Feature: The shape of a pod decides nothing that its queue is owed
     @dialect
     Scenario: Nobody is preempted for a job that another queue would reclaim next
       # "large" exceeds the share of its queue in memory: "claim" would reclaim it, and then "small" would run again.
-      Given the policy "shared-cards"
+      Given the policy "hierarchy-cce"
       And these nodes:
         | node   | cpu | memory |
         | node-1 | 2   | 16Gi   |
@@ -128,9 +131,9 @@ Feature: The shape of a pod decides nothing that its queue is owed
         | class | value |
         | high  | 100   |
       And these queues:
-        | queue | deserved          |
-        | guest | cpu 2, memory 8Gi |
-        | owner | cpu 2, memory 8Gi |
+        | queue | parent | deserved          |
+        | guest | root   | cpu 2, memory 8Gi |
+        | owner | root   | cpu 2, memory 8Gi |
       And these jobs run:
         | job   | queue | cpu | memory |
         | small | guest | 2   | 4Gi    |

@@ -245,12 +245,24 @@ class KnownThings:
         for line, kind, name, owner in self._needed:
             if {owner, ""} & self._refused:
                 continue
+            if kind == QUEUE and self._exists(QUEUE, f"{owner.rpartition('/')[0]}/{name}"):
+                continue
+            if kind == QUEUE and self._is_work(owner) and (home := self._namespace_of(name)):
+                text = f"queue {name!r} is in namespace {home}, and takes work of that namespace only"
+                yield line, f"{text}: call it '{home}/{owner.rpartition('/')[2]}'"
+                continue
             if problem := self.problem(kind, name):
                 yield line, problem.replace("no earlier sentence", "no sentence")
             elif kind == QUEUE and self._is_work(owner) and self._parents.get(owner) != (name, line):
                 leaves = [child for child, (parent, _) in self._parents.items() if parent == name]
                 if leaves:
                     yield line, f"queue {name!r} has children, and takes no work: name one of {', '.join(leaves)}"
+
+    def _namespace_of(self, queue: str) -> str:
+        """Return the namespace that has the only queue of this name; empty if other work can be in such a queue."""
+        named = [thing.rpartition("/")[::2] for thing in self._things.get(QUEUE, ())]
+        homes = [space for space, name in named if queue in (name, f"{space}/{name}")]
+        return homes[0] if len(homes) == 1 else ""
 
     def _unread(self) -> Iterator[tuple[int, str]]:
         if self._anything or not self._settings or self._refused:

@@ -13,8 +13,10 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import distribution
+from ..api import spaces
 from ..api.capabilities import Capability
 from ..api.errors import PolicyRefusedError, TemplateError
 from ..api.kinds import Kind
@@ -150,6 +152,7 @@ def problem_of_policy(options: Options) -> str:
 
 _OF_KUEUE = {"LocalQueue": QUEUE, "WorkloadPriorityClass": PRIORITY_CLASS, "AdmissionCheck": ADMISSION_CHECK}
 """Kinds of Kueue's objects that sentences name."""
+_SPACE = "scenario"
 
 
 class Files:
@@ -172,9 +175,8 @@ class Files:
     def contents(self, kind: str, name: str, folder: Path) -> FileContents:
         """Return what a file creates, and what its work needs."""
         if kind == KUEUE_QUEUES_OF:
-            queues = (it.object for it in manifests.kueue_queues(self.find(name, folder)))
-            known = dict.fromkeys((it["kind"], it["metadata"]["name"]) for it in queues)  # in several namespaces
-            return FileContents([(_OF_KUEUE[kind], thing) for kind, thing in known if kind in _OF_KUEUE])
+            queues = [it.object for it in manifests.kueue_queues(self.find(name, folder), _SPACE)]
+            return FileContents([(_OF_KUEUE[it["kind"]], _named(it)) for it in queues if it["kind"] in _OF_KUEUE])
         if kind in (QUEUES_OF, NODES_OF):
             read, thing = (manifests.queues, QUEUE) if kind == QUEUES_OF else (manifests.nodes, NODE)
             return FileContents([(thing, it.object["metadata"]["name"]) for it in read(self.find(name, folder))])
@@ -184,7 +186,8 @@ class Files:
         made = [(WORKLOAD, work) for work in own_work.names(found)]
         made += [(POD, pod) for pod in own_work.pods(found)]
         made += [(PRIORITY_CLASS, it.item["metadata"]["name"]) for it in found if it.kind is Kind.PRIORITYCLASS]
-        return FileContents(made, [(QUEUE, queue, work) for work, queue in own_work.queues(found)])
+        of_kueue = self._adapter.missing(Capability.KUEUE_QUEUES) is None
+        return FileContents(made, [(QUEUE, queue, it) for it, queue in own_work.queues(found, of_kueue=of_kueue)])
 
     def _problem(self, kind: str, name: str, folder: Path) -> str:
         """Return why the sentence of this kind cannot use the file; empty if it can."""
@@ -207,6 +210,12 @@ class Files:
             return str(problem)
         errors = _errors(lint.lint(text, str(path))) if kind == POLICY_OF and self.judged else ""
         return f"the scheduler rejects the policy of {name!r}:{errors}" if errors else ""
+
+
+def _named(obj: dict[str, Any]) -> str:
+    """Return the name by which the sentences of a scenario call an object of a file."""
+    space = spaces.space_of(_SPACE, obj["metadata"].get("namespace", ""))
+    return f"{space}/{obj['metadata']['name']}" if space else str(obj["metadata"]["name"])
 
 
 @functools.cache

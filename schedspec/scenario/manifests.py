@@ -102,6 +102,7 @@ def spaces_of(objects: Iterable[Object], path: Path) -> list[str]:
 def kueue_queues(path: Path, namespace: str = "scenario") -> list[Rendered]:
     """Return the ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a file, for a scenario.
 
+    LocalQueues are in the scenario's own namespace. If two have the same name, each is in the namespace of its file.
     Every ClusterQueue admits all namespaces of the scenario. The scenario has none of the controllers of
     AdmissionChecks, which sentences play.
 
@@ -121,7 +122,8 @@ def kueue_queues(path: Path, namespace: str = "scenario") -> list[Rendered]:
     if not any(it.object["kind"] == "LocalQueue" for it in found):
         raise ManifestError(f"{path}: no LocalQueue ({_KUEUE}), to which jobs could be submitted")
     local = [it.object for it in found if it.object["kind"] == "LocalQueue"]
-    divided = spaces_of(local, path)
+    local_names = [it["metadata"]["name"] for it in local]
+    divided = len({*local_names}) < len(local_names) and spaces_of(local, path)
     for obj in local:
         space = namespace_of(obj)
         obj["metadata"].pop("namespace", None)

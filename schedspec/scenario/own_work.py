@@ -28,6 +28,8 @@ from .templates import Rendered
 from .train_jobs import MIN_MEMBER, QUEUE
 
 Object = dict[str, Any]
+LOCAL_QUEUE, WORKLOAD_CLASS = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+"""The labels by which work and its pods name a queue and a priority class of Kueue."""
 WORK = (Kind.POD, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind.PODGROUP)
 BESIDE = (Kind.PRIORITYCLASS, Kind.RESOURCEQUOTA, Kind.LIMITRANGE)
 """Kinds that a file of work may have beside it."""
@@ -187,11 +189,11 @@ def pods(found: Sequence[Found]) -> Iterator[str]:
                     yield from numbered(f"{name}-{role.lower()}", replica.get("replicas", 1))
 
 
-def queues(found: Sequence[Found]) -> Iterator[tuple[str, str]]:
-    """Yield name and queue of each object that names a queue."""
+def queues(found: Sequence[Found], *, of_kueue: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield name and queue of each object that names a queue, of Volcano or of Kueue."""
     for it in found:
-        queue = _queue_of(it)
-        if queue:
+        labels = it.item["metadata"].get("labels") or {}
+        if queue := str((of_kueue and labels.get(LOCAL_QUEUE)) or _queue_of(it)):
             yield it.name, queue
 
 

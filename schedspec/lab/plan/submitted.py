@@ -15,7 +15,7 @@ import msgspec
 
 from ...api.kinds import SERVED, Kind, kind_of
 from ...scenario import own_work
-from ...scenario.own_work import pod_specs
+from ...scenario.own_work import LOCAL_QUEUE, WORKLOAD_CLASS, pod_specs
 from ...scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from ...scheduler.model.auxiliary import priority_of
 from ...scheduler.model.objects import read_annotations
@@ -30,7 +30,6 @@ _KINDS = (Kind.POD, Kind.DEPLOYMENT, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind
 _ADMITS = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
 """A policy without `enqueue`, under which the controllers create the pods of each job."""
 _SECONDS = 10.0
-_QUEUE_NAME, _CLASS = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 
 
 def add_submitted(state: State, path: Path, definitions: Path | None = None) -> list[str]:
@@ -183,8 +182,8 @@ def _add_workloads(state: State, items: list[tuple[str, Object]]) -> list[str]:
 def _workload_of(place: str, job: Object, state: State) -> Object:
     meta, spec = job["metadata"], job["spec"]
     labels = meta.get("labels") or {}
-    if _QUEUE_NAME not in labels:
-        raise ChangeError(place, f"Job {meta['name']} has no label {_QUEUE_NAME}", "add it: Kueue admits by it")
+    if LOCAL_QUEUE not in labels:
+        raise ChangeError(place, f"Job {meta['name']} has no label {LOCAL_QUEUE}", "add it: Kueue admits by it")
     count = min(spec.get("parallelism", 1), spec.get("completions", spec.get("parallelism", 1)))
     if count < 1:
         raise ChangeError(place, f"no pod is created of {count} in parallel", "write parallelism: 1 or more")
@@ -192,8 +191,8 @@ def _workload_of(place: str, job: Object, state: State) -> Object:
     head = {"name": f"job-{meta['name']}", "namespace": meta["namespace"], "uid": f"submitted-{meta['name']}"}
     made = {
         "active": True,
-        "queueName": labels[_QUEUE_NAME],
-        "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
+        "queueName": labels[LOCAL_QUEUE],
+        "priority": _priority(place, labels.get(WORKLOAD_CLASS, ""), spec["template"]["spec"], state),
         "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
     }
     metadata = {**head, "creationTimestamp": state.moment}

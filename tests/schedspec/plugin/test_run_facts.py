@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
+
+from schedspec.schedulers import ADAPTERS
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., pytest.RunResult]
@@ -180,3 +183,61 @@ def test_check_tells_what_is_skipped_and_which_file_has_errors(
     ]
     found = pytester.run(sys.executable, "-m", "schedspec", "check", "g.feature")
     assert found.outlines[-1] == "1 feature with errors, no policies: 1 error"
+
+
+TWO_LOCAL_QUEUES = """\
+Feature: LocalQueues of two namespaces
+  Scenario: s
+    Given these nodes:
+      | node | cpu | memory |
+      | n1   | 8   | 16Gi   |
+    And the Kueue queues of "two.yaml"
+    When these jobs are submitted:
+      | job   | queue   | cpu |
+      | {job} | {queue} | 1   |
+    Then "{job}" runs
+"""
+CLUSTER_QUEUE = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: all}\nspec: {}\n"
+LOCAL_QUEUE = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nspec: {clusterQueue: all}\n"
+IN_A_NAMESPACE = {
+    "work in the namespace of its queue": (("red/main", "blue/main"), "red/train", "main", ""),
+    "work in no namespace with such a queue": (
+        ("red/main", "blue/main"),
+        "train",
+        "main",
+        "; there are: *red/main, blue/main",
+    ),
+    "a queue of one of the namespaces": (
+        ("red/main", "blue/main", "red/spare"),
+        "train",
+        "spare",
+        "*queue 'spare' is in namespace red, and takes work of that namespace only: call it 'red/train'",
+    ),
+    "work of another namespace": (
+        ("red/main", "blue/main", "red/spare"),
+        "blue/train",
+        "spare",
+        "*queue 'spare' is in namespace red, *: call it 'red/train'",
+    ),
+    "queues of distinct names": (("red/main", "blue/spare"), "train", "spare", ""),
+}
+
+
+@pytest.mark.parametrize(("queues", "job", "queue", "says"), IN_A_NAMESPACE.values(), ids=IN_A_NAMESPACE)
+def test_work_names_a_local_queue_of_its_own_namespace(
+    specs: Run, pytester: pytest.Pytester, queues: Sequence[str], job: str, queue: str, says: str
+) -> None:
+    named = (name.split("/") for name in queues)
+    local = (f"{LOCAL_QUEUE}metadata: {{name: {name}, namespace: {space}}}\n" for space, name in named)
+    (pytester.path / "two.yaml").write_text("---\n".join((CLUSTER_QUEUE, *local)))
+    result = specs("--collect-only", "--scheduler", "kueue", f=TWO_LOCAL_QUEUES.format(job=job, queue=queue))
+    result.assert_outcomes(errors=bool(says))
+    if says:
+        result.stdout.fnmatch_lines([f"*{says}"])
+
+
+@pytest.mark.parametrize("scheduler", ADAPTERS)
+def test_each_feature_is_valid_or_skipped_under_every_scheduler(scheduler: str) -> None:
+    command = [sys.executable, "-m", "schedspec", "check", "features", "--scheduler", scheduler]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.stdout.endswith(": no errors\n"), found.stdout
