@@ -141,7 +141,7 @@ def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[
     """Return the problems that pytest's collection reports, and what it collected."""
     found, printed = collected.collect(paths, *options)
     if found is None:
-        return [{"kind": "error", "file": "", "line": 0, "text": collected.error_in(printed)}], collected.Collected()
+        return [*collected.problems(collected.error_in(printed))], collected.Collected()
     return [problem for failure in found.failures for problem in collected.problems(failure)], found
 
 

@@ -77,7 +77,7 @@ def error_in(printed: str) -> str:
     do_next = "a conftest or a plugin called os._exit or sys.exit, or raised KeyboardInterrupt"
     ended = f"pytest ended before it collected everything\n  do next: {do_next}"
     begins = re.search("ERROR|Error", printed)
-    return printed[max(printed.find("ERROR"), 0) :].strip() if begins else ended
+    return printed[max(printed.find("ERROR"), 0) :].strip().removeprefix("ERROR: ") if begins else ended
 
 
 def _is_of_project(frame: re.Match[str]) -> bool:

@@ -30,7 +30,18 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import gating, held_verdicts, known_differences, preview, progress, results_writer, run_facts, scenarios, summary
+from . import (
+    gating,
+    held_verdicts,
+    known_differences,
+    preview,
+    progress,
+    results_writer,
+    run_facts,
+    scenarios,
+    summary,
+    wrong_hooks,
+)
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 
@@ -94,7 +105,7 @@ def _problems(options: Options, settings: Settings, progress: Callable[[str], No
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
 
-pytest_plugins = ["schedspec.plugin.monitor_plugin"]
+pytest_plugins = ["schedspec.plugin.monitor_plugin", "schedspec.plugin.wrong_hooks"]
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -127,7 +138,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(problem)) from None
     config.stash[collection.FOLDERS] = tuple(_features(config))
     config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS], options.home(config))
-    own_steps.register_own(config, config.stash[OPTIONS].steps)
+    with wrong_hooks.refused(config.pluginmanager):
+        own_steps.register_own(config, config.stash[OPTIONS].steps)
     config.pluginmanager.register(progress.Progress(config), progress.NAME)
     run, worker = config.stash[OPTIONS], summary.worker(config)
     shards = Sharding(run.out, run.shard, run.shard_durations, writes=worker in ("", "gw0"), measures=not worker)

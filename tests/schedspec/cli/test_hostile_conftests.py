@@ -120,3 +120,44 @@ def test_a_conftest_that_ends_the_check_is_named(call: Call, place: str, raised:
     assert done.returncode == 1, printed
     assert "Traceback" not in printed
     assert "conftest" in printed
+
+
+ALONE = "def pytest_bdd_before_scenari(request): ..."
+WRONG_HOOKS = {
+    ALONE: "there is no hook 'pytest_bdd_before_scenari' (is 'pytest_bdd_before_scenario' meant?)",
+    "def pytest_schedspec_juge(running): ...": "(is 'pytest_schedspec_judge' meant?)",
+    "def pytest_anything_at_all_of_mine(): ...": "there is no hook 'pytest_anything_at_all_of_mine'",
+    "def pytest_bdd_before_step(reqest): ...": "no argument 'reqest' (is 'request' meant?)",
+    "@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_call(item): ...": "not a generator function",
+    "@pytest.hookimpl(wrapper=True, hookwrapper=True)\ndef pytest_runtest_call(item): yield": "mutually exclusive",
+    "@pytest.hookimpl(wrapper=True)\ndef pytest_addoption(parser): yield": "historic",
+}
+PLUGINS = {"features/below/conftest.py": (), "own/steps.py": ("-o", "schedspec_steps=own")}
+RUNS = {"check": (), "test": ("--cluster", "simulated")}
+
+
+def is_named(done: subprocess.CompletedProcess[str], place: str, text: str) -> None:
+    printed = done.stdout + done.stderr
+    assert done.returncode not in (0, None), printed
+    assert "Traceback" not in printed
+    assert "INTERNALERROR" not in printed
+    assert f"{place}: " in printed
+    assert text in printed
+
+
+@pytest.mark.parametrize("command", RUNS)
+@pytest.mark.parametrize("hook", WRONG_HOOKS)
+def test_a_wrong_hook_is_named_with_the_nearest_one(call: Call, command: str, hook: str) -> None:
+    is_named(call(f"import pytest\n{hook}\n", command, *RUNS[command]), "conftest.py:2", WRONG_HOOKS[hook])
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("hook", [ALONE, "def pytest_bdd_before_step(reqest): ..."])
+def test_a_wrong_hook_of_any_plugin_is_named(call: Call, tmp_path: Path, plugin: str, workers: str, hook: str) -> None:
+    (tmp_path / plugin).parent.mkdir(parents=True)
+    (tmp_path / plugin).write_text(f"\n{hook}\n")
+    (tmp_path / "features" / "below").mkdir(exist_ok=True)
+    (tmp_path / "features" / "below" / "g.feature").write_text(FEATURE)
+    done = call(STEPS, "test", *RUNS["test"], workers, *PLUGINS[plugin])
+    is_named(done, f"{plugin}:2", WRONG_HOOKS[hook])
