@@ -23,6 +23,14 @@ def folder(name: str) -> Path:
     return _ROOT / name
 
 
+def is_of_project(file: Path) -> bool:
+    """Whether a file of a traceback is the project's, and not of schedspec, an installed package or Python."""
+    ours = (_PACKAGE, folder("scheduler"), folder("steps"))
+    installed = {"site-packages", "dist-packages"} & set(file.parts)
+    of_python = file.is_relative_to(Path(os.__file__).parent) or file.name.startswith("<")
+    return not (installed or of_python or any(file.is_relative_to(folder) for folder in ours))
+
+
 def scheduler_command() -> tuple[str, ...]:
     """Return our scheduler's command, without its arguments; with `environment` it works in any folder."""
     return (sys.executable, "-P", "-m", f"{__package__}.scheduler")

@@ -68,7 +68,7 @@ def error_in(printed: str) -> str:
     """Return the error in the output of a run that pytest refused, without what it collected before."""
     lines = [line.removeprefix("INTERNALERROR> ") for line in printed.splitlines()]
     frames = [(number, frame) for number, line in enumerate(lines) if (frame := _FRAME.match(line))]
-    if of_project := [(number, frame) for number, frame in frames if _is_of_project(frame)]:
+    if of_project := [(number, frame) for number, frame in frames if distribution.is_of_project(Path(frame["file"]))]:
         number, frame = of_project[-1]
         raised = next((line for line in lines[number + 1 :] if line and not line.startswith(" ")), "an error")
         return f"{frame['file']}:{frame['line']}: {raised}\n  do next: correct it; pytest could not collect"
@@ -78,15 +78,6 @@ def error_in(printed: str) -> str:
     ended = f"pytest ended before it collected everything\n  do next: {do_next}"
     begins = re.search("ERROR|Error", printed)
     return printed[max(printed.find("ERROR"), 0) :].strip().removeprefix("ERROR: ") if begins else ended
-
-
-def _is_of_project(frame: re.Match[str]) -> bool:
-    """Whether a line of a traceback is of a file of the project, and not of schedspec, a package or Python."""
-    file = Path(frame["file"])
-    ours = (Path(__file__).resolve().parents[1], distribution.folder("scheduler"), distribution.folder("steps"))
-    installed = {"site-packages", "dist-packages"} & set(file.parts)
-    of_python = file.is_relative_to(Path(os.__file__).parent) or file.name.startswith("<")
-    return not (installed or of_python or any(file.is_relative_to(folder) for folder in ours))
 
 
 def problems(failure: str) -> Iterator[dict[str, Any]]:

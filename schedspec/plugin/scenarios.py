@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from .. import distribution
 from ..api import clock
 from ..api.errors import HarnessError, Unmet
 from ..api.kinds import Kind
@@ -23,6 +25,7 @@ from ..observe import view
 from ..observe.history import History
 from ..report import failure
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
+from ..terminal import short_path
 from . import summary
 
 READABLE = (Unmet, HarnessError, ClusterError)
@@ -154,8 +157,8 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         run = begin(item, *bdd.nodes_of(item), out)  # a skipped scenario is counted, too
     if run is None:
         return
-    if call.excinfo is not None and isinstance(call.excinfo.value, READABLE):
-        problem = call.excinfo.value
+    problem = None if call.excinfo is None else _readable(item, call.excinfo.value, report)
+    if problem is not None:
         run.problem = run.problem or problem
         with summary.reporting(item.config):
             failure.write_dump(run, problem)
@@ -173,6 +176,29 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         with summary.reporting(item.config):
             item.config.hook.pytest_schedspec_ended(running=run)
         report.user_properties = list(item.user_properties)
+
+
+def _readable(item: pytest.Item, problem: BaseException, report: pytest.TestReport) -> Exception | None:
+    """Return an error with a complete text; None for the defect of a step, which keeps its traceback.
+
+    pytest-bdd reports no `sys.exit` in a step, and pytest shows its own frames for it.
+    """
+    if isinstance(problem, READABLE):
+        return problem
+    if report.outcome != "failed" or isinstance(problem, Exception | pytest.fail.Exception):
+        return None
+    frames = [
+        found
+        for found in traceback.extract_tb(problem.__traceback__)
+        if distribution.is_of_project(Path(found.filename))
+    ]
+    place = f"{short_path(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
+    what = f"{place}this raised {type(problem).__name__}: {problem}"
+    ended = HarnessError(f"{what}\n  do next: raise an AssertionError, or call pytest.fail or pytest.skip")
+    sentences = item.stash[SCENARIO_RUN].sentences
+    if sentences and sentences[-1].ended is None:
+        sentence_ended(item, ended)
+    return ended
 
 
 def paint(report: pytest.TestReport) -> None:

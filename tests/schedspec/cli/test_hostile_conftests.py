@@ -161,3 +161,27 @@ def test_a_wrong_hook_of_any_plugin_is_named(call: Call, tmp_path: Path, plugin:
     (tmp_path / "features" / "below" / "g.feature").write_text(FEATURE)
     done = call(STEPS, "test", *RUNS["test"], workers, *PLUGINS[plugin])
     is_named(done, f"{plugin}:2", WRONG_HOOKS[hook])
+
+
+ENDS = (
+    "sys.exit(3)",
+    "sys.exit(0)",
+    "sys.exit('no cluster')",
+    "exit()",
+    "raise GeneratorExit",
+    "raise asyncio.CancelledError",
+    "argparse.ArgumentParser().parse_args(['--wrong'])",
+)
+
+
+def test_a_step_that_ends_python_fails_in_one_sentence(call: Call, tmp_path: Path) -> None:
+    steps = "".join(f'@then("it ends by {number}")\ndef _(): {ends}\n' for number, ends in enumerate(ENDS))
+    scenarios = "".join(f"  Scenario: s{number}\n    Then it ends by {number}\n" for number in range(len(ENDS)))
+    (tmp_path / "features" / "f.feature").write_text(f"Feature: f\n{scenarios}")
+    done = call(f"import argparse, asyncio, sys\nfrom pytest_bdd import then\n{steps}", "test", *RUNS["test"], "-rN")
+    assert done.returncode == 1, done.stdout + done.stderr
+    for number in range(len(ENDS)):
+        place = f"features/f.feature:{3 + 2 * number}: Then it ends by {number}\n  conftest.py:{4 + 2 * number}: "
+        assert f"{place}this raised " in done.stdout, done.stdout
+    assert done.stdout.count("do next: raise an AssertionError, or call pytest.fail or pytest.skip") == len(ENDS)
+    assert "fixture" not in done.stdout
