@@ -155,6 +155,10 @@ def parse_bytes(text: str) -> int:
     return size
 
 
+YEAR = 365 * 24 * 60
+"""The minutes of a year: no run lasts longer."""
+
+
 class Finite(click.FloatRange):
     """A finite number in a range: for `FloatRange`, nan is in every range."""
 

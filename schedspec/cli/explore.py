@@ -24,7 +24,7 @@ from ..lab.reduce.confirm import OWN, Site
 from ..lab.reduce.live import Live
 from ..monitors import MONITORS
 from ..schedulers import find
-from .answers import Finite, count, explains_errors, refuses_bad_input
+from .answers import YEAR, Finite, count, explains_errors, refuses_bad_input
 from .sites import site_options
 
 _CANDIDATES = 3000
@@ -45,11 +45,13 @@ class _ListsNames(click.Command):
 
 
 @click.command("explore", cls=_ListsNames)
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_DEFAULT_SEEDS}.")
-@click.option("--minutes", type=Finite(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 10**8), metavar="N", help=f"How many scenarios; default: {_DEFAULT_SEEDS}."
+)
+@click.option("--minutes", type=Finite(0, YEAR, min_open=True), metavar="M", help="How long, instead of --seeds.")
 @click.option(
     "--first-seed",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 2**63 - 1),
     default=1,
     show_default=True,
     metavar="N",
@@ -65,7 +67,7 @@ class _ListsNames(click.Command):
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1024),
     metavar="N",
     help="Number of processes in virtual time; it does not change the result. Default: one for each core.",
 )
@@ -76,7 +78,7 @@ class _ListsNames(click.Command):
 )
 @click.option(
     "--reduce-minutes",
-    type=Finite(0, min_open=True),
+    type=Finite(0, YEAR, min_open=True),
     default=10.0,
     show_default=True,
     metavar="M",

@@ -24,6 +24,7 @@ from ..lab.plan import (
     rules,
     sources,
 )
+from ..lab.simulate.command import LONGEST
 from ..lab.twin import Choice, reads_policies
 from ..scheduler.inputs import write_line
 from ..schedulers import find
@@ -38,8 +39,8 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     """Return a number of seconds. Raises click.BadParameter, which exits with 2."""
     del context
     least = 0.0 if option.name != "until" else math.ulp(0.0)
-    if value is not None and not least <= value < math.inf and (option.name != "until" or value != math.inf):
-        raise click.BadParameter(f"{value:g} is not a number of seconds; write, for instance, 30")
+    if value is not None and not least <= value <= LONGEST and (option.name != "until" or value != math.inf):
+        raise click.BadParameter(f"{value:g} is not a number of seconds up to {LONGEST:.0f}; write, for instance, 30")
     return value
 
 

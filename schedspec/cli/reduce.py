@@ -23,7 +23,7 @@ from ..lab.reduce.reduce import Reduced, ReductionInput
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.loader import load_policy, read_policy
-from .answers import Finite, count, explains_errors, refuse_lost_files, refuses_bad_input
+from .answers import YEAR, Finite, count, explains_errors, refuse_lost_files, refuses_bad_input
 from .sites import site_options
 
 _OWN = "Reduced by schedspec"
@@ -47,13 +47,13 @@ _OWN = "Reduced by schedspec"
 )
 @click.option(
     "--minutes",
-    type=Finite(0, min_open=True),
+    type=Finite(0, YEAR, min_open=True),
     default=2.0,
     show_default=True,
     help="The budget: of CPU time; of time, with another scheduler.",
 )
 @click.option(
-    "--cases", type=click.IntRange(1), metavar="N", help="Try at most N cases, so that every machine ends alike."
+    "--cases", type=click.IntRange(1, 10**9), metavar="N", help="Try at most N cases, so that every machine ends alike."
 )
 @explains_errors
 @refuses_bad_input

@@ -76,7 +76,12 @@ simulate_command = click.Command(
     params=[
         *command.OPTIONS,
         click.Option(["--page"], metavar="FILE", type=_PATH, help="The page (default: beside --out, as .html)."),
-        click.Option(["--seeds"], metavar="N", type=int, help="Run a synthetic load with N seeds, on all cores."),
+        click.Option(
+            ["--seeds"],
+            metavar="N",
+            type=click.IntRange(max=10_000),
+            help="Run a synthetic load with N seeds, on all cores.",
+        ),
         click.Option(
             ["--sweep"],
             metavar="FILE",
@@ -84,7 +89,12 @@ simulate_command = click.Command(
             multiple=True,
             help="Run this policy as well, and print ranges; may be given several times.",
         ),
-        click.Option(["--index"], metavar="I", type=int, help="Run only run I of --seeds and --sweep, counted from 0."),
+        click.Option(
+            ["--index"],
+            metavar="I",
+            type=click.IntRange(max=10**6),
+            help="Run only run I of --seeds and --sweep, counted from 0.",
+        ),
         click.Option(["--no-monitors"], is_flag=True, help="Leave out the monitors, which judge binds and evictions."),
         click.Option(
             ["--join"],

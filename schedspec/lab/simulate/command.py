@@ -103,13 +103,17 @@ _SAMPLES = 1000
 """Number of samples of the queues while the load arrives, unless --sample is set."""
 
 
+LONGEST = 1e10
+"""The longest time of an option, in seconds: three centuries."""
+
+
 def _span(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = times.duration(text) or -1.0
-    if not 0 <= found < float("inf"):
-        raise click.BadParameter(f"{text!r} is not a time; write seconds, or 30s, 10m, 2h")
+    if not 0 <= found <= LONGEST:
+        raise click.BadParameter(f"{text!r} is not a time up to {LONGEST:.0f} s; write seconds, or 30s, 10m, 2h")
     return found
 
 
@@ -138,7 +142,7 @@ OPTIONS: tuple[click.Parameter, ...] = (
     _option("--map", "FIELD=COLUMN,…", None, f"The columns of the trace; fields: {', '.join(FIELDS)}.", default=""),
     _option("--preset", None, click.Choice([*PRESETS]), "The columns of a public trace; --map changes single ones."),
     _option("--synthetic", "FILE", _FILE, "A load by rates and distributions (docs/simulation.md)."),
-    _option("--seed", "N", int, "Seed of the synthetic load (default: the file's, or 1)."),
+    _option("--seed", "N", click.IntRange(max=2**63 - 1), "Seed of the synthetic load (default: the file's, or 1)."),
     _option(
         "--state",
         "FILE",

@@ -102,7 +102,9 @@ class _NodeReader:
         return node(name, amounts, {MODEL: cells["model"]} if cells.get("model") else None)
 
 
-_NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
+_NODES = re.compile(r"(?P<count>[1-9]\d*)x(?P<cards>\d+)(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
+_MOST = {"count": (100_000, "nodes"), "cards": (1_000, "cards of a node")}
+"""What a cluster of `--nodes` may have; more would take all memory before the run begins."""
 
 
 @dataclass(slots=True)
@@ -148,6 +150,9 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
     if match is None:
         remedy = "write 125x8, or 125x8,cpu=96,memory=768Gi, or the name of a CSV file"
         raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", remedy)
+    for name, (most, things) in _MOST.items():
+        if len(match[name]) > len(str(most)) or int(match[name]) > most:
+            raise InputError("--nodes", f"{text!r} has {match[name]} {things}", f"name at most {most}")
     more: dict[str, str] = {}
     for part in filter(None, match["more"].split(",")):
         name, _, amount = part.partition("=")

@@ -10,6 +10,9 @@ from schedspec.lab.simulate.columns import InputError
 from schedspec.lab.simulate.inputs import read_scene
 
 REFUSED = {
+    "99999999999x8": "'99999999999x8' has 99999999999 nodes; name at most 100000",
+    "100001x8": "has 100001 nodes; name at most 100000",
+    "1x1001": "has 1001 cards of a node; name at most 1000",
     "1x8,cpu=4,memroy=5": "'memroy' is no resource of a node; did you mean memory?",
     "1x8,gpu=4": "'gpu' is no resource of a node",
     "1x8,CPU=4": "'CPU' is no resource of a node; did you mean cpu?",
