@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,14 +23,19 @@ from .. import distribution
 from ..gherkin import catalogue
 from ..gherkin.collection import UNSAVED
 from ..plugin.gating import LACKS
+from ..schedulers.pdeathsig import dying_with_us
+from ..terminal import on_stderr
 from . import testing
+from .answers import count
 
 VARIABLE = "SCHEDSPEC_COLLECTED"
 """Environment variable with the path of that file."""
 _FRAME = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _INTERRUPTED = re.compile(r"^\S.*:\d+: KeyboardInterrupt$", re.MULTILINE)
-_UNSAVED = "unsaved.json"
-"""Name of a file beside it, with the unsaved texts."""
+_UNSAVED, _PROGRESS = "unsaved.json", "progress"
+"""Names of files beside it: the unsaved texts, and as many bytes as files and folders have been collected."""
+_TICK = 1.0
+"""Seconds between two lines of progress."""
 
 
 class Collected(msgspec.Struct):
@@ -98,20 +104,41 @@ def _collect(words: Sequence[str], unsaved: Mapping[str, str]) -> tuple[Collecte
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
         file.with_name(_UNSAVED).write_bytes(msgspec.json.encode(unsaved))
-        done = subprocess.run(
-            [*command, "-p", "schedspec.plugin", "-p", __name__, "--runs=1", *words],
-            env={**distribution.environment(), VARIABLE: str(file)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        command += ["-p", "schedspec.plugin", "-p", __name__, "--runs=1", *words]
+        status, printed = _run(dying_with_us(*command), {**distribution.environment(), VARIABLE: str(file)}, file)
         found = msgspec.json.decode(file.read_bytes(), type=Collected) if file.is_file() else None
         ends = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         with_errors = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED)
-        if done.returncode not in (with_errors if found is not None and found.failures else ends):
+        if status not in (with_errors if found is not None and found.failures else ends):
             found = None
-    return found, done.stdout
+    return found, printed
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], file: Path) -> tuple[int, str]:
+    """Run a collection, and show on a terminal how far it is; return its status and output."""
+    lines, began, printed = on_stderr(), time.monotonic(), None
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            while printed is None:
+                try:
+                    printed = process.communicate(timeout=_TICK)[0]
+                except subprocess.TimeoutExpired:
+                    if sys.stderr.isatty():
+                        number = count(_read_so_far(file), "file or folder", "files and folders")
+                        lines.show(f"collecting: {number} read, {time.monotonic() - began:.0f} s")
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            lines.close()
+    return process.returncode, printed
+
+
+def _read_so_far(file: Path) -> int:
+    progress = file.with_name(_PROGRESS)
+    return progress.stat().st_size if progress.exists() else 0
 
 
 _found = Collected()
@@ -124,7 +151,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Store the failure of a file that could not be collected."""
+    """Store the failure of a file that could not be collected; one byte for each report shows the progress."""
+    with Path(os.environ[VARIABLE]).with_name(_PROGRESS).open("ab") as progress:
+        progress.write(b".")
     if report.failed:
         _found.failures.append(str(report.longrepr))
 

@@ -69,9 +69,11 @@ def run_pytest(environment: dict[str, str], *words: str) -> int:
     `os._exit(0)` in a step, or `sys.exit(0)` in a conftest, ends the process with the status of success before all
     scenarios ran. So the process confirms pytest's own status in a file.
     """
+    from ..schedulers.pdeathsig import dying_with_us  # noqa: PLC0415 - as a program, this file has no package
+
     with tempfile.NamedTemporaryFile() as confirmed:
         variables = {**environment, _ENDED: confirmed.name}
-        status = subprocess.run(pytest_command(*words), env=variables, check=False).returncode
+        status = subprocess.run(dying_with_us(*pytest_command(*words)), env=variables, check=False).returncode
         if ended := confirmed.read():
             return status or int(ended)  # a function of atexit can replace the status, too
     why = "a step, a conftest or a plugin called os._exit or sys.exit, or a signal ended the process"

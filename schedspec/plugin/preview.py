@@ -18,6 +18,7 @@ from .. import clusters, distribution
 from ..clusters import ClusterError
 from ..options import READ_BY, Options
 from ..schedulers import Own
+from ..schedulers.pdeathsig import dying_with_us
 
 _NOT_SIMULATED = {"--reuse-cluster", "--keep-cluster", "--pause-on-failure"}
 """Switches that a simulated cluster refuses, or that wait for the user."""
@@ -39,7 +40,7 @@ def show(config: pytest.Config, options: Options, progress: Callable[[str], None
         with capture.global_and_fixture_disabled():
             reporter.ensure_newline()
             subprocess.run(
-                command(config.invocation_params.args, Path(folder)),
+                dying_with_us(*command(config.invocation_params.args, Path(folder))),
                 cwd=config.invocation_params.dir,
                 env=distribution.environment(),
                 check=False,

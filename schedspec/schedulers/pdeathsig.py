@@ -26,6 +26,11 @@ def main(arguments: list[str]) -> None:
     os.execvp(command[0], command)  # noqa: S606 - the purpose of this script
 
 
+def dying_with_us(*command: object) -> list[str]:
+    """Return a command line whose process the kernel ends as soon as this process has died."""
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *map(str, command)]
+
+
 def end_with_parent(number: int = signal.SIGKILL) -> None:
     """Let the kernel send this process a signal as soon as its parent has died, which a process of a pool knows."""
     if sys.platform != "linux":

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ... import distribution, results
 from ...api.errors import HarnessError
+from ...schedulers.pdeathsig import dying_with_us
 from .answer import TeamRules
 
 _JUDGED = ("passed", "failed", "known", "by design")
@@ -81,7 +82,9 @@ def _verdicts(
             options += ["-o", f"schedspec_policies={own}"]
     options += ["--out", str(folder / "out"), "-q", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *map(str, features), *options]
-    ran = subprocess.run(command, env=distribution.environment(), capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        dying_with_us(*command), env=distribution.environment(), capture_output=True, text=True, check=False
+    )
     try:
         found = results.read(folder / "out" / "results.json").results
     except HarnessError:

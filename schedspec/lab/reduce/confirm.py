@@ -17,6 +17,7 @@ from ... import distribution, results
 from ...api.errors import HarnessError
 from ...report import record as records
 from ...report.record import ScenarioRecord
+from ...schedulers.pdeathsig import dying_with_us
 
 SIMULATED = "simulated"
 OWN = "schedspec"
@@ -72,7 +73,7 @@ def run(features: Sequence[Path], site: Site = Site()) -> FeatureRun:
         command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *files, *options]
         try:
             ran = subprocess.run(
-                command,
+                dying_with_us(*command),
                 env=distribution.environment(),
                 capture_output=True,
                 text=True,
