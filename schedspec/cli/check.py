@@ -142,7 +142,9 @@ def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[
     found, printed = collected.collect(paths, *options)
     if found is None:
         return [*collected.problems(collected.error_in(printed))], collected.Collected()
-    return [problem for failure in found.failures for problem in collected.problems(failure)], found
+    problems = [problem for failure in found.failures for problem in collected.problems(failure)]
+    unread = [{"kind": "warning", "file": "", "line": 0, "text": f"no run reads {text}"} for text in found.misnamed]
+    return [*problems, *unread], found
 
 
 def _own_policies(home: Path) -> list[Path]:

@@ -23,6 +23,7 @@ from .. import distribution
 from ..gherkin import catalogue
 from ..gherkin.collection import UNSAVED
 from ..plugin.gating import LACKS
+from ..plugin.run_plugin import OPTIONS
 from ..schedulers.pdeathsig import dying_with_us
 from ..terminal import on_stderr
 from . import testing
@@ -47,6 +48,8 @@ class Collected(msgspec.Struct):
     failures: list[str] = []
     sentences: list[catalogue.CatalogueEntry] = []
     """The project's own sentences."""
+    misnamed: list[str] = []
+    """The project's files that no run reads."""
 
 
 def collect(
@@ -66,6 +69,7 @@ def collect(
         joined.scenarios += found.scenarios
         joined.skipped = dict(Counter(joined.skipped) + Counter(found.skipped))
         joined.failures += found.failures
+        joined.misnamed += found.misnamed
         joined.sentences += [entry for entry in found.sentences if entry not in joined.sentences]
     return joined, printed
 
@@ -164,6 +168,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     marks = (mark.kwargs.get("reason", "") for item in session.items for mark in item.iter_markers("skip"))
     _found.skipped = dict(Counter(reason for reason in marks if LACKS in reason))
     _found.sentences = catalogue.own_sentences()
+    _found.misnamed = session.config.stash[OPTIONS].misnamed
 
 
 def pytest_sessionfinish() -> None:

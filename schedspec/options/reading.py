@@ -17,6 +17,7 @@ from ..clusters.protocol import ClusterKind
 from ..schedulers import ADAPTERS, Adapter, AdapterError, Own, find
 from ..terminal import short_path
 from .flags import ALWAYS, FEW, NOT_GIVEN, READ_BY, RECORDS, ini_name
+from .misnamed import misnamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,13 @@ class Options:
         if self.unread:
             names, folder = ", ".join(file.name for file in self.unread), self.unread[0].parent.name
             replaced += f"\nschedspec: not read: {folder}/{names} (name the folder: schedspec_templates = {folder})"
+        replaced += "".join(f"\nschedspec: no run reads {text}" for text in self.misnamed)
         return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{replaced}"
+
+    @property
+    def misnamed(self) -> list[str]:
+        """The user's files that no run reads, each with the name that is read."""
+        return [*misnamed(self.templates[:-1], self.policies)]
 
     def _replaced(self) -> Iterator[str]:
         """Yield the templates and policies of ours that the user's own files replace."""

@@ -259,6 +259,49 @@ def test_an_option_of_the_ini_file_may_serve_another_kind_of_cluster(pytester: p
     result.stdout.fnmatch_lines(["schedspec: cluster simulated, *node image own:v1; *"])
 
 
+MISNAMED = {
+    "templates/job.yml.j2": "job.yaml.j2",
+    "templates/job.YAML.j2": "job.yaml.j2",
+    "templates/job.yaml.J2": "job.yaml.j2",
+    "templates/job.yaml.jinja": "job.yaml.j2",
+    "templates/job.yaml": "job.yaml.j2",
+    "templates/job.j2": "job.yaml.j2",
+    "templates/mine.json": "mine.yaml.j2",
+    "templates/job.yaml.j2": "",
+    "templates/_macros.j2": "",
+    "templates/included.j2": "",
+    "templates/README.md": "",
+    "templates/policies/team.yml": "team.yaml",
+    "policies/team.yml": "team.yaml",
+    "policies/team.YAML": "team.yaml",
+    "policies/team.json": "team.yaml",
+    "policies/team.conf": "team.yaml",
+    "policies/team.yaml.j2": "team.yaml",
+    "policies/team.yaml": "",
+}
+"""Files of the user → the name that a run would read, if it reads no file of this name."""
+
+
+def test_a_file_whose_name_no_run_reads_is_named(specs: Run, pytester: pytest.Pytester) -> None:
+    specs(f=FEATURE)
+    pytester.makeini("[pytest]\nschedspec_runs = 1\n")
+    for file in MISNAMED:
+        (pytester.path / file).parent.mkdir(parents=True, exist_ok=True)
+        (pytester.path / file).write_text("{% include 'included.j2' %}" if file.endswith("job.yaml.j2") else "")
+    result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "simulated")
+    told = {line.split()[4]: line.split()[6] for line in result.outlines if line.startswith("schedspec: no run reads")}
+    assert told == {file: name for file, name in MISNAMED.items() if name}
+
+
+def test_the_templates_of_a_chart_are_not_taken_for_ours(specs: Run, pytester: pytest.Pytester) -> None:
+    specs(f=FEATURE)
+    pytester.makeini("[pytest]\nschedspec_runs = 1\n")
+    (pytester.path / "templates").mkdir()
+    (pytester.path / "templates" / "deployment.yaml").write_text("kind: Deployment\n")
+    result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "simulated")
+    assert "no run reads" not in result.stdout.str()
+
+
 UNREAD = {
     ("policies/capacity.yaml", "tiers: []"): "policies",
     ("templates/job.yaml.j2", ""): "",
