@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-import os.path
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
@@ -85,7 +85,9 @@ def refuse_option_twice(arguments: Sequence[str], single: Mapping[str, object], 
     for word in itertools.takewhile("--".__ne__, arguments):
         name = word.partition("=")[0]
         if name in single and (first := seen.setdefault(id(single[name]), word)) is not word:
-            raise click.UsageError(f"{first.partition('=')[0]} is given twice, and only one value is read", context)
+            before = first.partition("=")[0]
+            what = f"{before} is given twice" if before == name else f"{before} and {name} are one option"
+            raise click.UsageError(f"{what}, and only one value is read", context)
 
 
 OF_PEOPLE = (".feature", ".py", ".yaml", ".yml", ".ini", ".toml", ".cfg", ".md", ".j2", ".csv", ".txt")
@@ -109,6 +111,19 @@ def refuse_lost_files(
         if file is not None and file.suffix in OF_PEOPLE and file.suffix != own and file.is_file():
             text = f"{option}: {file} exists, and this command writes no files of that type"
             raise HarnessError(f"{text}\n  do next: name another file")
+
+
+def refuse_no_cluster(kubeconfig: Path | None) -> None:
+    """Refuse to read a cluster if nothing names one: no file, no configuration of kubectl, and not in a pod.
+
+    Raises:
+        HarnessError: Nothing names a cluster.
+    """
+    files = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
+    named = [kubeconfig] if kubeconfig is not None else files or [Path.home() / ".kube" / "config"]
+    if not any(file.exists() for file in named) and "KUBERNETES_SERVICE_HOST" not in os.environ:
+        what = f"no cluster is named: {' and '.join(map(str, named))} {'do' if named[1:] else 'does'} not exist"
+        raise HarnessError(f"{what}, and this is no pod\n  do next: set KUBECONFIG to the file that kubectl uses")
 
 
 def output_option(function: Function) -> Function:

@@ -52,7 +52,9 @@ def conformance_command(
     """
     levels = list(Level) if profiles == "all" else [Level(profiles)]
     if existing is None:
-        _run(scheduler, levels, cluster, out, options)
+        status = _run(scheduler, levels, cluster, out, options)
+        if not (out / results.FILE).is_file():  # pytest has said why
+            return status or 1
     found = report_file.make(results.read(existing or out), levels, distribution.version() or "checkout")
     out.mkdir(parents=True, exist_ok=True)
     (out / REPORT).write_bytes(msgspec.yaml.encode(found))
@@ -68,8 +70,8 @@ def conformance_command(
     return 0 if all(profile.result == "conformant" for profile in found.profiles) else 1
 
 
-def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:
+def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> int:
     features = distribution.folder("features")
     words = [str(features), "-m", " or ".join(levels), "--scheduler", scheduler, "--cluster", cluster]
     (out / results.FILE).unlink(missing_ok=True)
-    output.run_pytest(distribution.environment(), *words, "--out", str(out), *options)
+    return output.run_pytest(distribution.environment(), *words, "--out", str(out), *options)

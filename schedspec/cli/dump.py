@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..virtual.state import dump
-from .answers import refuse_lost_files, refuses_bad_input
+from .answers import refuse_lost_files, refuse_no_cluster, refuses_bad_input
 
 _FILE = click.Path(path_type=Path)
 
@@ -42,4 +42,5 @@ def dump_command(**given: Any) -> int:
     """
     written = [("--out", given["out"]), ("--names", given["names"])]
     refuse_lost_files(written, [("--policy", given["policy"]), ("--kubeconfig", given["kubeconfig"])])
+    refuse_no_cluster(given["kubeconfig"])
     return dump.main(SimpleNamespace(**given))

@@ -16,7 +16,7 @@ from ..scheduler.live.options import address
 from ..scheduler.policy.loader import load_policy, read_policy
 from ..schedulers import find
 from ..virtual.state.redacted_inputs import InputRedaction, table_in
-from .answers import explains_errors, parse_bytes, parse_seconds, refuses_bad_input
+from .answers import explains_errors, parse_bytes, parse_seconds, refuse_no_cluster, refuses_bad_input
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, value: str) -> float:
@@ -85,6 +85,7 @@ def record_command(
         raise click.UsageError("--redact and --names belong together: name the file for the table of names")
     if names is not None and out.resolve() in names.resolve().parents:
         raise click.UsageError("--names: the table of names does not belong into the recording that it explains")
+    refuse_no_cluster(kubeconfig)
     log.set_up("warning")
     options = RecordOptions(
         out,

@@ -14,7 +14,7 @@ from ..scheduler.policy.loader import read_policy
 from ..virtual.state import At, read_state
 from ..virtual.state.dump import take
 from ..virtual.state.over_time import time_in
-from .answers import explains_errors, print_json, refuses_bad_input
+from .answers import explains_errors, print_json, refuse_no_cluster, refuses_bad_input
 
 
 @click.command("why")
@@ -54,6 +54,8 @@ def why_command(
         raise click.UsageError("--state and --kube-context exclude each other")
     if at is not None and state is None:
         raise click.UsageError("--at: nothing reads it without --recording")
+    if state is None:
+        refuse_no_cluster(None)
     try:
         taken = (
             read_state(state, At.END if at is None else time_in(state, at), with_kueue=True)

@@ -141,3 +141,31 @@ def test_a_run_counts_once_in_a_matrix(tmp_path: Path, capsys: pytest.CaptureFix
         cli.main(["matrix", str(tmp_path), f"{tmp_path}/../{tmp_path.name}"])
     assert ended.value.code == 1
     assert "a RUN is named twice" in capsys.readouterr().err
+
+
+def test_two_spellings_of_one_option_are_told_apart_from_one_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["why", "job", "--state", "x", "--recording", "y"])
+    assert "--state and --recording are one option, and only one value is read" in capsys.readouterr().err
+
+
+READERS = {"dump": ("dump",), "record": ("record", "--out", "x"), "why": ("why", "job")}
+
+
+@pytest.mark.parametrize("kubeconfig", ["", "missing", "missing:gone"])
+@pytest.mark.parametrize("command", READERS)
+def test_a_command_that_reads_a_cluster_says_that_none_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, kubeconfig: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", kubeconfig)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*READERS[command]])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "no cluster is named: " in said
+    assert (kubeconfig.partition(":")[0] or str(tmp_path / ".kube" / "config")) in said
+    assert "do next: set KUBECONFIG to the file that kubectl uses" in said
+    assert not [*tmp_path.iterdir()]

@@ -25,3 +25,12 @@ def test_an_existing_run_is_reported(tmp_path: Path, verdict: Verdict, status: i
     found = msgspec.yaml.decode((out / REPORT).read_bytes(), type=ConformanceReport)
     assert [it.result for it in found.profiles] == [word]
     assert (out / BADGE).read_text("utf-8").startswith("<svg")
+
+
+def test_a_refused_run_has_one_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["--scheduler", "kuue", "--profile", "core", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(conformance_command, words, standalone_mode=False)
+    said = capfd.readouterr().err + done.output
+    assert done.return_value == 4, said
+    assert said.count("do next") == 1
+    assert "is 'kueue' meant?" in said
