@@ -158,10 +158,17 @@ class ObservedRecord(NamedTuple):
     reasons: list[record.Reason]
 
 
-def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> ObservedRecord:
+def observed(
+    versions: Sequence[Version],
+    rules: Rules,
+    clock: course.Clock,
+    cleanup: float,
+    explained: Callable[[record.ActMoment], record.ActMoment] | None = None,
+) -> ObservedRecord:
     """Return what versions show, by the rules of the policy in force.
 
     `clock`: converts a time of a version to the record's. `cleanup`: later versions show no decision of the scheduler.
+    `explained`: gives each act its preemptor, instead of the events, which tenants of a recorded cluster may forge.
     """
     lived = [version for version in versions if version.at < cleanup]
     queues, ledger = QueueIndex(versions), Ledger(rules)
@@ -169,7 +176,9 @@ def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cle
     ledger.attach(recorded)
     stories = _stories(versions, queues, clock, cleanup)
     numbers = queue_moments(ledger, lived, clock)
-    acts = course.acts_of(recorded.acts, lived, queues, clock)
+    acts = course.acts_of(recorded.acts, lived if explained is None else (), queues, clock)
+    if explained is not None:
+        acts = [*map(explained, acts)]
     evicted = course.evicted_of(acts, lived)
     return ObservedRecord(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
 

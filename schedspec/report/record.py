@@ -111,6 +111,8 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     preemptor_queue: str = ""
     inferred: bool = False
     """True if the scheduler named no preemptor; `preemptor` is then the next pod of another group bound to the node."""
+    evidence: str = ""
+    """How the preemptor of a recorded eviction is known, and which claims about it do not hold."""
     tier: Line = 0
     """The policy's tier that decided, from 1; 0 if the scheduler did not publish it."""
     votes: dict[str, str] = {}

@@ -1,9 +1,4 @@
-"""Find every eviction of a recording with its preemptor: as the scheduler names it, or else inferred.
-
-The scheduler names a preemptor in an event of the victim (schedspec; kube-scheduler by its uid), in the message of the
-victim's condition (schedspec), or by the uid of a Workload (Kueue). Volcano names none: then the preemptor is the next
-pod of another group that is bound to the victim's node within a minute, and marked as inferred.
-"""
+"""Find every eviction of a recording with its preemptor (`preemptors`), and describe evictions in words."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...api.kinds import Kind, Ref
-from ...monitors import Ledger, Rules
+from ...monitors import Ledger, Rules, lives
 from ...monitors.reading import key_of, read
 from ...observe import view
 from ...observe.history import Object, Version
@@ -25,14 +20,11 @@ from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
 from ...scheduler.reasons.text import count
 from ...schedulers import Adapter
+from .preemptors import KEPT, NEXT, PreemptorLog
 
-NEXT = 60.0
-"""Seconds after an eviction in which its preemptor, if it is to be inferred, is bound."""
 AT_ONCE = 2.0
 """Seconds within which evictions for one preemptor count as one decision."""
 _UID = re.compile(r"UID: ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_BY_POD = re.compile(r"\bby pod ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
-"""kube-scheduler's event of a victim, which core/v1 serves without `related`."""
 _LONGEST_CHAIN = 5
 
 
@@ -51,7 +43,15 @@ class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
     """The pod, or the job, for which the victim was evicted; empty if it is unknown."""
     preemptor_job: str = ""
     preemptor_queue: str = ""
+    preemptor_uid: str = ""
+    """Uid of the preemptor's pod, if it is known."""
     is_inferred: bool = False
+    is_claim: bool = False
+    """Whether only an event names the preemptor, which others than the scheduler can write."""
+    evidence: str = ""
+    """How the preemptor is known; empty if the victim's condition names it."""
+    contradiction: str = ""
+    """What events claim about the preemptor and does not hold, in a sentence."""
 
 
 class EvictionLog:
@@ -61,8 +61,6 @@ class EvictionLog:
         self._found = found
         self._done = 0
         """Number of the acts whose evictions were passed on."""
-        self._named: dict[str, tuple[float, Object]] = {}
-        """Uid of a victim → time and event that names its preemptor, the oldest first."""
         self._gone: dict[str, tuple[float, str]] = {}
         """Uid of a deleted PodGroup or Workload → time and key, the oldest first."""
         self.begin(Ledger(Rules("")), {})
@@ -71,27 +69,25 @@ class EvictionLog:
         self._ledger, self._queues, self._done = ledger, QueueIndex(()), 0
         for ref, obj in live.items():
             self._queues.see(ref, obj)
-        self._acts = course.ActMonitor(ledger, ledger.rules)
+        self._acts, self._preemptors = course.ActMonitor(ledger, ledger.rules), PreemptorLog(ledger)
         ledger.attach(self._acts)
+        ledger.attach(self._preemptors)
+        for ref, obj in live.items():
+            if ref.kind == Kind.POD:
+                self._preemptors.note_pod(-float("inf"), obj)
 
     def note(self, version: Version) -> None:
         """Note a version before the ledger processes it."""
-        if version.ref.kind != Kind.EVENT:
-            self._queues.see(version.ref, version.object)
-            if version.change == "gone" and version.ref.kind in view.QUEUED:
-                self._gone[str(version.object["metadata"].get("uid"))] = version.at, key_of(version.object)
-                while next(iter(self._gone.values()))[0] < version.at - 2 * NEXT:
-                    del self._gone[next(iter(self._gone))]
-        else:
-            event = version.object
-            by_pod = _BY_POD.search(str(event.get("message") or ""))
-            related = event.get("related") or ({"uid": by_pod[1]} if by_pod else None)
-            if related:
-                victim = str((event.get("involvedObject") or {}).get("uid"))
-                self._named.pop(victim, None)
-                self._named[victim] = version.at, {**event, "related": related}
-                while next(iter(self._named.values()))[0] < version.at - 2 * NEXT:
-                    del self._named[next(iter(self._named))]
+        if version.ref.kind == Kind.EVENT:
+            self._preemptors.note_event(version.at, version.object)
+            return
+        self._queues.see(version.ref, version.object)
+        if version.ref.kind == Kind.POD:
+            self._preemptors.note_pod(version.at, version.object)
+        if version.change == "gone" and version.ref.kind in view.QUEUED:
+            self._gone[str(version.object["metadata"].get("uid"))] = version.at, key_of(version.object)
+            while next(iter(self._gone.values()))[0] < version.at - KEPT:
+                del self._gone[next(iter(self._gone))]
 
     def pass_time(self, at: float) -> None:
         """Pass on the evictions that are old enough, and forget older acts."""
@@ -99,6 +95,7 @@ class EvictionLog:
         if not acts or at - acts[0].at < 2 * NEXT:
             return
         self._pass_on(at - NEXT)
+        self._preemptors.forget(at)
         last = next((number for number, act in enumerate(acts) if act.at >= at - NEXT), len(acts))
         del acts[:last]
         self._done -= last
@@ -111,8 +108,7 @@ class EvictionLog:
         self._done = next((number for number, act in enumerate(acts) if act.at >= until), len(acts))
         if not any(act.eviction is not None for act in acts[first : self._done]):
             return
-        events = [Version(0, at, at, "added", Ref(Kind.EVENT, ""), event) for at, event in self._named.values()]
-        told = course.acts_of(acts, events, self._queues, lambda at: at)
+        told = course.acts_of(acts, (), self._queues, lambda at: at)
         for number in range(first, self._done):
             if acts[number].eviction is not None:
                 self._found(self._eviction(acts[number], told[number], acts))
@@ -120,8 +116,10 @@ class EvictionLog:
     def _eviction(self, act: course.Act, told: Any, acts: Sequence[course.Act]) -> Eviction:
         pod, why = act.pod, act.eviction
         assert why is not None
-        preemptor, job, is_inferred = self._preemptor(act, told, acts)
-        known = self._ledger.jobs.get(job)
+        bound = next((it.pod for it in acts if it.uid == told.preemptor_uid and it.eviction is None), None)
+        found = self._preemptors.preemptor(act, self._named(why), bound)
+        known = self._ledger.jobs.get(found.job)
+        queue = known.queue if known is not None else ""
         return Eviction(
             at=round(act.at, 3),
             time=timestamp(act.at),
@@ -132,41 +130,26 @@ class EvictionLog:
             queue=told.queue,
             message=why.message,
             action=why.action,
-            preemptor=preemptor,
-            preemptor_job=job,
-            preemptor_queue=(known.queue if known is not None else "") or told.preemptor_queue,
-            is_inferred=is_inferred,
+            preemptor=found.name,
+            preemptor_job=found.job,
+            preemptor_queue=queue or (told.preemptor_queue if found.uid == told.preemptor_uid else ""),
+            preemptor_uid=found.uid,
+            is_inferred=found.is_inferred,
+            is_claim=found.is_claim,
+            evidence=found.evidence,
+            contradiction=found.contradiction,
         )
 
-    def _preemptor(self, act: course.Act, told: Any, acts: Sequence[course.Act]) -> tuple[str, str, bool]:
-        """Return the preemptor of an eviction, its job, and whether both are inferred."""
-        assert act.eviction is not None
-        related = self._named[act.uid][1]["related"] if act.uid in self._named else {}
-        if key := self._key_of(related, acts):
-            pod = self._ledger.pods.get(key)
-            return key, (pod.job.key if pod is not None else "") or key, False
-        if act.eviction.preemptors:
-            return act.eviction.preemptors[0], act.eviction.preemptors[0], False
-        named = _UID.search(act.eviction.message)
+    def _named(self, eviction: lives.Eviction) -> str:
+        """Return the job that the condition of a victim names; empty if it names none."""
+        if eviction.preemptors:
+            return eviction.preemptors[0]
+        named = _UID.search(eviction.message)
         for key, job in self._ledger.jobs.items() if named else ():
             if any(group["metadata"].get("uid") == named[1] for group in job.groups.values()):  # type: ignore[index]
-                return key, key, False
-        if named and named[1] in self._gone:  # its job may be over before its victims are explained
-            key = self._gone[named[1]][1]
-            return key, key, False
-        found = next((other.pod for other in acts if other.uid == told.preemptor_uid and other.eviction is None), None)
-        if found is None:
-            return "", "", True
-        group = view.group_of(found)
-        return key_of(found), f"{found['metadata'].get('namespace', '')}/{group}" if group else key_of(found), True
-
-    def _key_of(self, related: Mapping[str, Any], acts: Sequence[course.Act]) -> str:
-        """Return the key of the pod that an event names; empty if it names none, or only a uid that is unknown."""
-        if related.get("name"):
-            return f"{related.get('namespace')}/{related['name']}"
-        uid = related.get("uid")
-        found = (pod.key for pod in self._ledger.pods.values() if uid and pod.uid == uid)
-        return next(found, next((key_of(act.pod) for act in acts if act.uid == uid), ""))
+                return key
+        # a job may be over before its victims are explained
+        return self._gone[named[1]][1] if named and named[1] in self._gone else ""
 
 
 class EvictionReader:
@@ -238,13 +221,20 @@ def between(evictions: Sequence[Eviction], since: float, until: float) -> list[s
     for (preemptor, _), found in pairs.items():
         first = found[0]
         who = f"{first.preemptor_job}{_of(first.preemptor_queue)}" if preemptor else "an unknown preemptor"
-        inferred = ", inferred" if preemptor and all(one.is_inferred for one in found) else ""
+        inferred = _marked(found) if preemptor else ""
         back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
         also = f"; in return, {count(back, 'pod')} the other way round" if back else ""
         lines.append(
             f"{first.time} {count(len(found), 'pod')} of {first.job}{_of(first.queue)} for {who}{inferred}{also}"
         )
     return [*map(one_line, lines)]
+
+
+def _marked(found: Sequence[Eviction]) -> str:
+    """Return how the preemptor of some evictions is known, unless the scheduler names it."""
+    if all(one.is_claim for one in found):
+        return ", only named by an event"
+    return ", inferred" if all(one.is_inferred or one.is_claim for one in found) else ""
 
 
 def _of(queue: str) -> str:
@@ -255,15 +245,16 @@ def _sentence(last: Eviction, beside: int) -> str:
     where = f" on {last.node}" if last.node else ""
     together = f", together with {count(beside, 'pod')}" if beside else ""
     said = f' The scheduler said: "{last.message}".' if last.message else " The scheduler published no reason."
+    wrong = f" {last.contradiction}" if last.contradiction else ""
     if not last.preemptor:
         return (
-            f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{together}; for whom is unknown: nobody is "
-            f"named, and within {NEXT:.0f} s no pod of another group was bound there.{said}"
+            f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{together}; for whom is unknown: within "
+            f"{NEXT:.0f} s no pod of another group was nominated for its node or bound there.{said}{wrong}"
         )
     by = f" by {last.action}" if last.action else ""
     whom = f"{last.preemptor}{_of(last.preemptor_queue)}"
-    how = " (inferred: its pod was the next one bound there)" if last.is_inferred else ""
-    return f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{by} for {whom}{how}{together}.{said}"
+    how = f" ({last.evidence})" if last.evidence else ""
+    return f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{by} for {whom}{how}{together}.{said}{wrong}"
 
 
 def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:

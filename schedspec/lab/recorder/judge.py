@@ -68,12 +68,17 @@ class Judge:
     Args:
         off: Names of monitors to skip, beside those whose rule does not hold for the scheduler.
         since: Findings about acts before this time are not reported.
+        evicted: Receives each eviction, with its preemptor.
     """
 
     def __init__(
-        self, found: Callable[[Finding], None], off: Collection[str] = (), since: float = -float("inf")
+        self,
+        found: Callable[[Finding], None],
+        off: Collection[str] = (),
+        since: float = -float("inf"),
+        evicted: Callable[[Eviction], None] = lambda _: None,
     ) -> None:
-        self._found, self._off, self._since = found, off, since
+        self._found, self._off, self._since, self._evicted = found, off, since, evicted
         self._ledger = Ledger(Rules(""))
         self._waits, self._pairs = _Waits(), _PingPongMonitor()
         self._evictions = EvictionLog(self._on_eviction)
@@ -114,6 +119,7 @@ class Judge:
         self._report(until=at - SETTLED)
 
     def _on_eviction(self, eviction: Eviction) -> None:
+        self._evicted(eviction)
         if PING_PONG not in self._off and (text := self._pairs.text_about(eviction)):
             found = Violation(PING_PONG, eviction.at, eviction.pod, text, job=eviction.job, action=eviction.action)
             self._tell(found, eviction.pod)
@@ -143,7 +149,7 @@ class _PingPongMonitor:
 
     def text_about(self, eviction: Eviction) -> str:
         """Return what is wrong with an eviction that takes back, again, what was taken back; else nothing."""
-        if not eviction.preemptor_job or eviction.preemptor_job == eviction.job:
+        if not eviction.preemptor_job or eviction.preemptor_job == eviction.job or eviction.is_claim:
             return ""
         pair = frozenset((eviction.job, eviction.preemptor_job))
         turns = [one for one in self._turns.pop(pair, []) if eviction.at - one.at <= BACK_AND_FORTH]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from ...api.errors import HarnessError
 from ...api.kinds import Kind, Ref
 from ...monitors import Rules
 from ...observe.history import Change, Object, Version
 from ...report.from_run import observed
-from ...report.record import Failure, Judgement, ScenarioRecord, Software, digest
+from ...report.record import ActMoment, Failure, Judgement, ScenarioRecord, Software, digest
 from ...scheduler.inputs import Gap
 from ...scheduler.model.times import timestamp
 from ...schedulers import Adapter
 from ...schedulers.own import Own
 from ...virtual.state.over_time import inputs_over_time, shown
+from .evictions import Eviction
 from .judge import SETTLED, Finding, Judge
 from .versions import VersionReader
 
@@ -89,9 +92,9 @@ class WindowReader:
 
 def record_of(folder: Path, since: float, until: float) -> ScenarioRecord:
     """Return the record of a span of a recording. Raises StateError or TooLongError."""
-    window, found = WindowReader(since, until), list[Finding]()
+    window, found, evictions = WindowReader(since, until), list[Finding](), dict[str, Eviction]()
     VersionReader(window).read_all(inputs_over_time(folder, since, until))
-    judge = Judge(found.append, since=since)
+    judge = Judge(found.append, since=since, evicted=lambda one: evictions.update({one.uid: one}))
     VersionReader(judge).read_all(inputs_over_time(folder, since - _BEFORE, until + SETTLED))
     judge.end(until + SETTLED)
     found = sorted((one for one in found if one.at <= until), key=lambda one: one.at)
@@ -100,7 +103,7 @@ def record_of(folder: Path, since: float, until: float) -> ScenarioRecord:
     def clock(at: float) -> float:
         return round(max(0.0, at - since), 3)
 
-    seen = observed(window.versions, rules, clock, float("inf"))
+    seen = observed(window.versions, rules, clock, float("inf"), _explained_by(evictions))
     lines = [one.line for one in found] + [f"not seen: {shown(gap)}" for gap in window.gaps]
     return ScenarioRecord(
         feature=f"Recording {folder.name}",
@@ -125,3 +128,22 @@ def record_of(folder: Path, since: float, until: float) -> ScenarioRecord:
         findings=[Judgement(clock(one.at), one.monitor, one.about, one.text) for one in found],
         monitors_off=[*window.adapter.monitors_off],
     )
+
+
+def _explained_by(evictions: Mapping[str, Eviction]) -> Callable[[ActMoment], ActMoment]:
+    """Return a function that gives an eviction its preemptor, by the uid of the victim, as `who` names it."""
+
+    def explained(act: ActMoment) -> ActMoment:
+        found = evictions.get(act.uid) if act.act == "evict" else None
+        if found is None:
+            return act
+        return msgspec.structs.replace(
+            act,
+            preemptor=found.preemptor.rpartition("/")[2],
+            preemptor_uid=found.preemptor_uid,
+            preemptor_queue=found.preemptor_queue,
+            inferred=found.is_inferred or found.is_claim,
+            evidence=" ".join(filter(None, (found.evidence, found.contradiction))),
+        )
+
+    return explained

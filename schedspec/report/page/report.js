@@ -282,7 +282,7 @@
       const title = element("p");
       title.append(element("span", number, "badge"), " ", element("strong", act.pod), ` of queue ${act.queue || "(none)"} was evicted at ${seconds(act.at)}`,
         ...(act.preemptor ? [" to make room for ", element("strong", act.preemptor), act.preemptor_queue ? ` of queue ${act.preemptor_queue}` : "",
-          act.inferred ? " (inferred: the next pod bound to that node)" : ""] : [""]), ".");
+          act.evidence ? ` (${act.evidence})` : act.inferred ? " (inferred: the next pod bound to that node)" : ""] : [""]), ".");
       const votes = Object.entries(act.votes ?? {}).map(([plugin, vote]) => `${plugin} ${vote}`).join(", ");
       this.callout.replaceChildren(close, title, element("p", `“${$(this.section, `tr[data-evict="${number}"] .words`).textContent}”`));
       if (act.tier || votes) this.callout.append(element("p", `${act.action}${act.tier ? `, decided by tier ${act.tier}` : ""}${votes ? `: ${votes}` : ""}`));

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from schedspec.cli import schedspec
-from schedspec.lab.recorder.evictions import NEXT
 from schedspec.lab.recorder.judge import Judge
+from schedspec.lab.recorder.preemptors import KEPT
 from schedspec.lab.recorder.versions import VersionReader
 from schedspec.lab.recorder.window import record_of
 from schedspec.report import html
@@ -119,7 +119,7 @@ def test_events_of_a_tenant_that_explain_no_eviction_are_forgotten() -> None:
         meta = {"name": f"e{number}", "namespace": "hostile", "resourceVersion": str(number + 1)}
         event = {"apiVersion": "v1", "kind": "Event", "metadata": meta, "involvedObject": about}
         reader.read(float(number), Noted(event | {"related": {"uid": "preemptor"}, "message": "x"}))
-    assert len(judge._evictions._named) <= 2 * NEXT + 2
+    assert len(judge._evictions._preemptors.claims) <= KEPT + 2
 
 
 def test_a_feature_of_hostile_texts_has_one_line_for_each_of_its_own(tmp_path: Path) -> None:

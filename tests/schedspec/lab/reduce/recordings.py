@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
@@ -17,6 +18,10 @@ START = 1_790_000_000.0
 SPACE = "team"
 KUEUE = "kueue.x-k8s.io/v1beta2"
 Object = dict[str, Any]
+
+
+def uid_of_workload(job: str) -> str:
+    return str(uuid5(NAMESPACE_DNS, job))
 
 
 class Recorded:
@@ -57,10 +62,21 @@ class Recorded:
         meta = msgspec.convert(self._meta(name, ""), objects.ObjectMeta)
         self._writer.write(ObjectSeen("PriorityClass", objects.PriorityClass(meta, value)))
 
-    def pod(self, name: str, cpu: int, *, owner: str = "", workload: str = "", **spec: Any) -> None:
+    def queue(self, name: str, **spec: Any) -> None:
+        """Create a queue of Volcano's API."""
+        meta = msgspec.convert(self._meta(name, ""), objects.ObjectMeta)
+        self._writer.write(ObjectSeen("Queue", objects.Queue(meta, msgspec.convert(spec, objects.QueueSpec))))
+
+    def group(self, name: str, queue: str, minimum: int = 1) -> None:
+        """Create a PodGroup of Volcano's API."""
+        meta = msgspec.convert(self._meta(name), objects.ObjectMeta)
+        self._writer.write(ObjectSeen("PodGroup", objects.PodGroup(meta, objects.PodGroupSpec(minimum, queue=queue))))
+
+    def pod(self, name: str, cpu: int, *, owner: str = "", workload: str = "", group: str = "", **spec: Any) -> None:
         """Create a pod that waits."""
         by = [{"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": f"uid-of-{owner}", "controller": True}]
-        marks = {"annotations": {"kueue.x-k8s.io/workload": workload}} if workload else {}
+        named = {"kueue.x-k8s.io/workload": workload, "scheduling.k8s.io/group-name": group}
+        marks = {"annotations": {key: value for key, value in named.items() if value}}
         meta = self._meta(name, **({"ownerReferences": by} if owner else {}), **marks)
         box = {"name": "work", "resources": {"requests": {"cpu": str(cpu)}}}
         whole = {"metadata": meta, "spec": {"containers": [box], "schedulerName": "default-scheduler", **spec}}
@@ -78,10 +94,23 @@ class Recorded:
         self._seen(objects.Pod(pod.metadata, msgspec.structs.replace(pod.spec, node_name=node), status))
         self.pass_time(1.0)
 
-    def runs(self, name: str, cpu: int, **more: Any) -> None:
+    def nominate(self, name: str, node: str = "n1") -> None:
+        pod = self._pods[name]
+        self._seen(objects.Pod(pod.metadata, pod.spec, msgspec.structs.replace(pod.status, nominated_node_name=node)))
+
+    def uid(self, name: str) -> str:
+        return self._pods[name].metadata.uid
+
+    def event(self, victim: str, **parts: Any) -> None:
+        """Write an event about a pod, as anyone may who may create events in its namespace."""
+        about = {"kind": "Pod", "namespace": SPACE, "name": victim, "uid": self.uid(victim)}
+        event = {"apiVersion": "v1", "kind": "Event", "involvedObject": about, "reason": "Preempted", **parts}
+        self._writer.write(Noted({"metadata": self._meta(f"{victim}.{self._written}"), **event}))
+
+    def runs(self, name: str, cpu: int, node: str = "n1", **more: Any) -> None:
         self.pod(name, cpu, **more)
         self.pass_time(1.0)
-        self.bind(name)
+        self.bind(name, node)
 
     def evict(self, name: str, message: str, kind: str = "DisruptionTarget") -> None:
         """Mark a pod as a victim, and delete it."""
@@ -120,7 +149,7 @@ class Recorded:
         admission = {"clusterQueue": queue, "podSetAssignments": [use]}
         status = {"admission": admission, "conditions": [{"type": "Admitted", "status": "True"}]} if is_admitted else {}
         owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-of-{job}", "controller": True}]
-        name, uid = f"job-{job}-1a2b3", f"uid-of-workload-{job}"
+        name, uid = f"job-{job}-1a2b3", uid_of_workload(job)
         self.note("Workload", name, SPACE, uid, spec=spec, status=status, meta={"ownerReferences": owners})
 
     def kueue_runs(self, job: str, queue: str, cpu: int, node: str = "n1") -> None:
@@ -132,6 +161,6 @@ class Recorded:
 
     def kueue_evicts(self, job: str, queue: str, cpu: int, preemptor: str) -> None:
         """Evict the pod of a Workload in Kueue's words."""
-        why = f"Preempted to accommodate a workload (UID: uid-of-workload-{preemptor}, JobUID: j) due to reclamation"
+        why = f"Preempted to accommodate a workload (UID: {uid_of_workload(preemptor)}, JobUID: j) due to reclamation"
         self.evict(f"{job}-x", why, "TerminationTarget")
         self.workload(job, queue, cpu)
