@@ -1,5 +1,7 @@
 """Monitor: a gang is bound as a whole and never left in part, where the policy enables the gang plugin.
 
+A gang of Kubernetes (`scheduling.k8s.io`) is judged by its own `minCount` and disruption mode, whatever the policy is.
+
 A gang is judged after a burst of its binds or evictions, not after each one, because writes take time. What another
 writer changes after the burst does not count.
 """
@@ -61,9 +63,9 @@ class GangMonitor(Monitor):
         self._act(pod, "evict", eviction)
 
     def _act(self, pod: Pod, kind: str, eviction: Eviction | None) -> None:
-        if self._is_on and pod.job.key:
+        if pod.job.key and (self._is_on or (pod.job.group is None and pod.job.gang is not None)):
             self._bursts.pop(pod.job.key, None)
-            minimum = pod.job.minimum if pod.job.group is not None else None
+            minimum = pod.job.minimum if pod.job.gang is not None else None
             self._bursts[pod.job.key] = _Burst(pod.job, kind, self.ledger.at, pod, eviction, minimum)
 
     def on_moment(self) -> None:
@@ -92,10 +94,13 @@ class GangMonitor(Monitor):
         """Return how a burst left its gang with too few pods; empty if the gang has enough or none."""
         job, action = burst.job, burst.eviction.action if burst.eviction is not None else ""
         switch = "enableJobReady" if burst.kind == "bind" else SWITCHES.get(action, "enableReclaimable")
-        if not self.rules.is_enabled("gang", switch) or (burst.kind == "evict" and job.loses_single_pods):
+        is_on = job.group is None or self.rules.is_enabled("gang", switch)
+        if not is_on or (burst.kind == "evict" and job.loses_single_pods):
             return ""
         held = [pod for pod in job.pods.values() if pod.node and not pod.is_leaving and pod.eviction is None]
-        if job.group is None or any(pod.over == "Failed" for pod in held):  # not by an act of the scheduler
+        if job.group is None:  # kube-scheduler nominates pods whose binding takes longer
+            held += [pod for pod in job.waiting.values() if pod.is_nominated]
+        if job.gang is None or any(pod.over == "Failed" for pod in held):  # not by an act of the scheduler
             return ""
         done = "bound in part" if burst.kind == "bind" else "left incomplete"
         minimum = job.minimum if burst.minimum is None else min(job.minimum, burst.minimum)

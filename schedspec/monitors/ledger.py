@@ -205,8 +205,7 @@ class Ledger:
                 self._hold(job.queue, pod.requests, -1)
                 self._hold(queue, pod.requests, 1)
             job.queue = queue
-        spec = (job.group or {}).get("spec") or {}
-        job.minimum = int(spec.get("minMember") or 0)
+        job.minimum = view.minimum_of(job.gang or {})
         if kind in view.QUEUED and was_there != (group is not None):
             self.number += 1
             self.changes.of_job(key, self.number)

@@ -12,6 +12,7 @@ from .amounts import NONE, Amounts, Object
 from .rules import lineage
 
 _MODE = "schedspec.dev/disruption-mode"
+_OF_KUBERNETES = (Kind.GANG, Kind.GANG_ALPHA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,17 @@ class Job:
         return self.groups.get(Kind.PODGROUP)
 
     @property
+    def gang(self) -> Object | None:
+        """The group that says how many of its pods start together: of Volcano, else of Kubernetes."""
+        return self.group or next((self.groups[kind] for kind in _OF_KUBERNETES if kind in self.groups), None)
+
+    @property
     def loses_single_pods(self) -> bool:
         """Whether its disruption mode permits the eviction of single pods."""
-        return ((self.group or {"metadata": {}})["metadata"].get("annotations") or {}).get(_MODE) == "pod"
+        if self.group is not None:
+            return (self.group["metadata"].get("annotations") or {}).get(_MODE) == "pod"
+        mode = ((self.gang or {}).get("spec") or {}).get("disruptionMode")
+        return mode != "PodGroup" and "all" not in (mode or ())  # of v1alpha2, and of v1beta1
 
     def waits_since(self, number: int) -> bool:
         """Whether a pod waits that was created before an act."""

@@ -109,6 +109,19 @@ def queue_named_by(group: Object) -> str:
     return "default" if found == KUEUE_DEFAULT else found
 
 
+def minimum_of(group: Object) -> int:
+    """Return how many pods of a gang start together, for any kind of group; 0 if the group leaves that open.
+
+    A Workload of Kueue starts with fewer pods than it names if its pod sets permit that (`minCount`).
+    """
+    spec = group.get("spec") or {}
+    if "schedulingPolicy" in spec:
+        return int(((spec["schedulingPolicy"] or {}).get("gang") or {}).get("minCount") or 0)
+    if "podSets" in spec:
+        return sum(int(each.get("minCount") or each.get("count") or 1) for each in spec["podSets"] or ())
+    return int(spec.get("minMember") or 0)
+
+
 def is_gated(pod: Object) -> bool:
     """Whether a controller holds the pod back from the scheduler. The reason is then on the pod's Workload."""
     return bool(pod["spec"].get("schedulingGates"))
@@ -153,7 +166,7 @@ def _summary(kind: Kind, obj: Object) -> Iterator[str]:
         yield f"Ready={condition(obj, 'Ready').get('status', '?')}"
         yield ", ".join(f"{name} {amount}" for name, amount in (status.get("allocatable") or {}).items())
     if kind in (Kind.GANG, Kind.GANG_ALPHA):
-        yield f"minCount {((spec.get('schedulingPolicy') or {}).get('gang') or {}).get('minCount')}"
+        yield f"minCount {minimum_of(obj) or None}"
     if kind == Kind.PODGROUP:
         yield f"queue {spec.get('queue') or 'default'}, minMember {spec.get('minMember')}"
     if kind in (Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.PYTORCHJOB, Kind.JOB):

@@ -88,12 +88,13 @@ def _state(kind: Kind, obj: Object, queues: QueueIndex) -> Iterator[tuple[str, A
             yield "phase", status.get("phase")
             yield "waits", _message(obj, "Unschedulable", "True")
         case Kind.GANG | Kind.GANG_ALPHA:
-            yield "minMember", ((spec.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
+            yield "minMember", view.minimum_of(obj)
             for name in ("priorityClassName", "disruptionMode"):
                 yield name, spec.get(name)
             yield "waits", view.reason(obj)
         case Kind.WORKLOAD:
             yield "queue", view.queue_named_by(obj)
+            yield "minMember", view.minimum_of(obj)
             yield "conditions", _true_conditions(status)
             yield "waits", view.reason(obj)
         case Kind.VCJOB:

@@ -1,9 +1,11 @@
 """Express the state of a cluster under Kueue or kube-scheduler by queues and PodGroups, as scenarios do.
 
-1. Each Workload of Kueue becomes a PodGroup that needs all of its pods. Pods that do not exist yet are made from its
-   templates. A ClusterQueue becomes a queue and a Cohort its parent: the reverse of `schedulers/kueue/quota.py`.
+1. Each Workload of Kueue becomes a PodGroup that needs as many pods as the Workload starts with. Pods that do not exist
+   yet are made from its templates. A ClusterQueue becomes a queue and a Cohort its parent: the reverse of
+   `schedulers/kueue/quota.py`.
 2. Under kube-scheduler, the pods of one owner become a PodGroup that needs one pod, because kube-scheduler places them
-   one by one. The pods of one group of `scheduling.k8s.io` become a PodGroup that needs all of them.
+   one by one. The pods of one group of `scheduling.k8s.io` become a PodGroup that needs as many as the group's
+   `minCount`, or all of them if the state does not have the group, as in a dump.
 3. The scheduler's rules become the policy of `templates/policies` that stands for them.
 """
 
@@ -47,7 +49,7 @@ def expressed(state: State) -> tuple[State, str]:
         return state, ""
     found = State(state.source, state.taken, state.is_exact, redacted=state.redacted, notes=state.notes)
     found.objects = {kind: dict(items) for kind, items in state.objects.items()}
-    found.objects["PriorityClass"] = {}
+    found.objects["PriorityClass"], found.gangs = {}, state.gangs
     if decider == KUBE:
         _group_by_owner(found, state.objects["Pod"].values())
         return found, "preempt"
@@ -91,7 +93,9 @@ def _group_by_owner(state: State, pods: Iterable[objects.Pod]) -> None:
     for (key, priority, is_gang), members in sorted(groups.items()):
         name = key if key not in taken else f"{key}-{priority}"
         taken.add(key)
-        _put(state, name, {"min_member": len(members) if is_gang else 1}, priority, members)
+        group = state.gangs.get(key) if is_gang else None
+        minimum = view.minimum_of(group) if group is not None else len(members) if is_gang else 1
+        _put(state, name, {"min_member": max(minimum, 1)}, priority, members)
 
 
 # ---------------------------------------------------------------------------------------------------------------- Kueue
@@ -124,7 +128,7 @@ class _Workloads:
             wanted = sum(int(each.get("count") or 1) for each in workload["spec"].get("podSets") or ())
             missing = wanted - len(pods)
             members = [*live, *(self._made(workload, number) for number in range(missing))]
-            spec = {"min_member": len(members), "queue": queue}
+            spec = {"min_member": max(len(members) - wanted + view.minimum_of(workload), 1), "queue": queue}
             _put(self._found, key, spec, int(workload["spec"].get("priority") or 0), members)
         return seen
 

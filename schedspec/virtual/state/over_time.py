@@ -74,6 +74,10 @@ def apply_to(state: State, given: inputs.Input) -> None:
             state.revert(given.key)
         case inputs.Decided():
             state.taken = given.now
+        case inputs.Noted() if _is_gang(given.object["apiVersion"], given.object["kind"]):
+            state.gangs[kueue.key_of(given.object)] = given.object
+        case inputs.Unnoted() if _is_gang(given.api_version, given.kind):
+            state.gangs.pop(given.key, None)
         case inputs.Noted() if kueue.is_kept(given.object):
             kueue.put_served(state, given.object)
         case inputs.Unnoted():
@@ -81,6 +85,10 @@ def apply_to(state: State, given: inputs.Input) -> None:
         case inputs.Taken():
             state.taken, state.redacted = given.at, given.redacted
             state.notes += given.notes
+
+
+def _is_gang(api_version: str, kind: str) -> bool:
+    return kind == "PodGroup" and api_version.startswith("scheduling.k8s.io/")
 
 
 def later_inputs(path: Path) -> Iterator[tuple[float, inputs.Input]]:

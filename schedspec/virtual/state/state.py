@@ -95,6 +95,8 @@ class State:
     """Facts about the file that matter to readers of a result."""
     cut: bool = False
     """Whether the file is an incomplete recording: its scheduler still writes it, or was killed."""
+    gangs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The PodGroups of `scheduling.k8s.io`, by key. Only the recording of a cluster has them."""
     _in_flight: dict[str, Assumed] = field(default_factory=dict)
 
     def put(self, kind: str, item: Any) -> None:

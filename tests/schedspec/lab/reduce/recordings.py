@@ -28,7 +28,7 @@ class Recorded:
     """Writes the versions of objects into a recording, with a clock that the test moves."""
 
     def __init__(self, folder: Path) -> None:
-        self.now, self._written = START, 0
+        self.folder, self.now, self._written = folder, START, 0
         self._writer = VersionWriter(folder, 1e9, 1 << 30, lambda: self.now)
         self._pods: dict[str, objects.Pod] = {}
         self._uids: dict[str, str] = {}
@@ -71,6 +71,10 @@ class Recorded:
         """Create a PodGroup of Volcano's API."""
         meta = msgspec.convert(self._meta(name), objects.ObjectMeta)
         self._writer.write(ObjectSeen("PodGroup", objects.PodGroup(meta, objects.PodGroupSpec(minimum, queue=queue))))
+
+    def gang(self, name: str, *, api_version: str = "scheduling.k8s.io/v1beta1", **spec: Any) -> None:
+        """Create a PodGroup of Kubernetes; its pods name it by `schedulingGroup`."""
+        self.note("PodGroup", name, SPACE, api_version=api_version, spec=spec)
 
     def pod(self, name: str, cpu: int, *, owner: str = "", workload: str = "", group: str = "", **spec: Any) -> None:
         """Create a pod that waits."""
@@ -128,10 +132,12 @@ class Recorded:
 
     # ---------------------------------------------------------------------------------------------------------- Kueue
 
-    def note(self, kind: str, name: str, space: str = "", uid: str = "", **parts: Any) -> None:
+    def note(
+        self, kind: str, name: str, space: str = "", uid: str = "", api_version: str = KUEUE, **parts: Any
+    ) -> None:
         meta = {key: value for key, value in self._meta(name, space, uid).items() if value}
         meta |= parts.pop("meta", {})
-        self._writer.write(Noted({"apiVersion": KUEUE, "kind": kind, "metadata": meta, **parts}))
+        self._writer.write(Noted({"apiVersion": api_version, "kind": kind, "metadata": meta, **parts}))
 
     def cluster_queue(self, name: str, cpu: int, cohort: str = "all", **preemption: str) -> None:
         """Create a ClusterQueue, and its LocalQueue."""
