@@ -19,6 +19,7 @@ from ..scheduler.model.auxiliary import priority_of
 from ..scheduler.model.errors import PlacedError
 from ..scheduler.model.objects import Pod
 from ..scheduler.model.printable import printable
+from ..scheduler.model.task import job_key_of
 from ..scheduler.policy.loader import load_policy
 from ..scheduler.policy.model import Policy
 from ..scheduler.reasons.text import count
@@ -77,6 +78,8 @@ def why(state: State, name: str, policy: PolicyLoaded | None = None) -> Why:
             raise WhyError(policy.source, "Kueue reads no policy file", "leave --policy out")
         return _of_workload(state, _found(name, _named(state.others["Workload"])))
     require_ours(state)
+    if not state.objects["PodGroup"] and (pods := _pods_of(state, name)):
+        return _of_pods(name, pods)
     key = _found(name, _named({key: api_object("PodGroup", it) for key, it in state.objects["PodGroup"].items()}))
     policy = policy or state.policy
     if policy is None:
@@ -208,6 +211,36 @@ def _without(state: State, job: str, pods: Iterable[Pod]) -> State:
     return found
 
 
+# ------------------------------------------------------------------------------------- by a scheduler of single pods
+
+
+def _pods_of(state: State, name: str) -> list[Pod]:
+    """Return the pods of a job under a scheduler without PodGroups of ours: by their own name, owner or gang."""
+    pods = state.objects["Pod"]
+    named = _named({key: api_object("Pod", pod) for key, pod in pods.items()})
+    of_gang = [key for key, pod in pods.items() if job_key_of(pod) and name in (job_key_of(pod), _short(pod))]
+    return [pods[key] for key in sorted({*named.get(name, ()), *of_gang})]
+
+
+def _short(pod: Pod) -> str:
+    return job_key_of(pod).rpartition("/")[2]
+
+
+def _of_pods(name: str, pods: list[Pod]) -> Why:
+    """Return what the cluster says of pods that each wait or run alone; no policy of ours decides there."""
+    waiting = [pod for pod in pods if not pod.spec.node_name]
+    texts = {
+        it.message or it.reason: None
+        for pod in waiting
+        for it in pod.status.conditions or ()
+        if it.type == "PodScheduled" and it.status == "False"
+    }
+    decider = ", ".join(sorted({pod.spec.scheduler_name for pod in pods}))
+    return Why(
+        name, "", "waits" if waiting else "runs", "; ".join(texts), f"scheduler {decider} in the cluster", "", None
+    )
+
+
 # ------------------------------------------------------------------------------------------------------------- by Kueue
 
 
@@ -278,7 +311,8 @@ _OVER = ("QuotaReserved", "Finished")
 
 def render(found: Why) -> str:
     """Format the answer: the fate first, then why, the numbers, and what could change it."""
-    lines = [f"{found.job} ({found.queue}) {found.fate}, decided by {found.decided_by}"]
+    queue = f" ({found.queue})" if found.queue else ""
+    lines = [f"{found.job}{queue} {found.fate}, decided by {found.decided_by}"]
     lines += [f"  why: {found.why}"] if found.why else []
     if found.agrees is not None:
         lines.append(f"  the cluster {'agrees' if found.agrees else 'does not agree'}: {found.cluster}")

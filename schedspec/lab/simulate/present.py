@@ -185,6 +185,12 @@ class RecordedLoad:
                 self._read(at, given)
         except (RecordError, IndexError) as error:
             raise StateError(str(path), f"is no recording: {error}", "name a recording of `run --record`") from error
+        if is_of_cluster and not self._known and not len(self):
+            raise StateError(
+                str(path),
+                "has no PodGroup of scheduling.volcano.sh, and so no job that the model could run",
+                "name the recording of a cluster whose work has PodGroups (Volcano, schedspec)",
+            )
         self.run_times = {key: job.run_time for key, job in self._known.items() if job.run_time is not None}
         """Job of the state → its total run time in seconds."""
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from schedspec.cli import schedspec
 from schedspec.virtual.state.over_time import segments_over_time
 from tests.schedspec.lab.recorder.recorded_cluster import recorded
+from tests.schedspec.lab.reduce.recordings import START, Recorded
 
 
 def run(*arguments: object) -> Result:
@@ -103,6 +104,42 @@ def test_plan_why_simulate_and_reduce_take_a_recording(incident: tuple[Path, flo
         "reduce", folder, "--because", "job team/large waits", "-o", tmp_path / "waits.feature", "--cases", 40
     )
     assert reduced.return_value == 0, reduced.output
+
+
+@pytest.fixture(scope="module")
+def of_single_pods(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a recording under kube-scheduler: a pod runs, two pods of a gang of Kubernetes wait."""
+    made = Recorded(tmp_path_factory.mktemp("single"))
+    made.node("n1", 8)
+    made.runs("runs-0", 1, owner="runs")
+    made.gang("half", schedulingPolicy={"gang": {"minCount": 2}})
+    for number in range(2):
+        made.pod(f"half-{number}", 8, owner="owner", schedulingGroup={"podGroupName": "half"})
+        made.refuse(f"half-{number}", "0/1 nodes are available: 1 Insufficient cpu.")
+    made.close()
+    return made.folder
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("team/half", "waits, decided by scheduler default-scheduler in the cluster\n  why: 0/1 nodes are available"),
+        ("half", "waits, decided by"),
+        ("team/half-1", "waits, decided by"),
+        ("owner", "waits, decided by"),
+        ("team/runs", "runs, decided by"),
+    ],
+)
+def test_why_gives_the_words_of_a_scheduler_without_podgroups(of_single_pods: Path, name: str, answer: str) -> None:
+    found = run("why", name, "--recording", of_single_pods, "--at", clock(START + 60.0))
+    assert found.return_value == 0, found.output
+    assert f"{name} {answer}" in found.output
+
+
+def test_simulate_refuses_a_recording_without_podgroups(of_single_pods: Path, tmp_path: Path) -> None:
+    found = run("simulate", "--trace", of_single_pods, "--out", tmp_path / "result.jsonl")
+    assert found.return_value == 2
+    assert "has no PodGroup of scheduling.volcano.sh" in found.output
 
 
 @pytest.fixture(scope="module")

@@ -102,14 +102,20 @@ class Recorded:
         pod = self._pods[name]
         self._seen(objects.Pod(pod.metadata, pod.spec, msgspec.structs.replace(pod.status, nominated_node_name=node)))
 
+    def refuse(self, name: str, message: str) -> None:
+        """Publish why a pod waits."""
+        pod, why = self._pods[name], objects.Condition("PodScheduled", "False", "Unschedulable", message)
+        self._seen(objects.Pod(pod.metadata, pod.spec, msgspec.structs.replace(pod.status, conditions=[why])))
+
     def uid(self, name: str) -> str:
         return self._pods[name].metadata.uid
 
-    def event(self, victim: str, **parts: Any) -> None:
+    def event(self, victim: str, annotations: dict[str, str] | None = None, **parts: Any) -> None:
         """Write an event about a pod, as anyone may who may create events in its namespace."""
         about = {"kind": "Pod", "namespace": SPACE, "name": victim, "uid": self.uid(victim)}
         event = {"apiVersion": "v1", "kind": "Event", "involvedObject": about, "reason": "Preempted", **parts}
-        self._writer.write(Noted({"metadata": self._meta(f"{victim}.{self._written}"), **event}))
+        meta = self._meta(f"{victim}.{self._written}", annotations=annotations or {})
+        self._writer.write(Noted({"metadata": meta, **event}))
 
     def runs(self, name: str, cpu: int, node: str = "n1", **more: Any) -> None:
         self.pod(name, cpu, **more)
