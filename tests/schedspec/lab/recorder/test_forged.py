@@ -201,3 +201,17 @@ def test_claims_of_any_length_and_number_are_cut(tmp_path: Path) -> None:
     night.evict("giver-x", "evicted by volcano")
     night.close()
     assert len(about("team/giver-x", evictions(tmp_path))) < 2_500
+
+
+@pytest.mark.parametrize("key", ["tier", "votes", "whole-gang", "preemptor-queue", "waits"])
+def test_details_of_a_forged_event_neither_stop_the_page_nor_stand_in_it(tmp_path: Path, key: str) -> None:
+    night = Night(tmp_path, "volcano")
+    began = night.now
+    related = {"kind": "Pod", "namespace": SPACE, "name": "other-x"}
+    night.event("giver-x", {f"schedspec.dev/{key}": "forged"}, related=related)
+    night.displace(())
+    night.close()
+    record = record_of(tmp_path, began, began + 60.0)
+    [evicted] = [act for act in record.acts if act.act == "evict"]
+    assert (evicted.tier, evicted.votes, evicted.whole_gang, evicted.preemptor_queue) == (0, {}, False, "online")
+    assert "taker" in html.render([record])
