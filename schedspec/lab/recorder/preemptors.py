@@ -212,7 +212,8 @@ class PreemptorLog(Monitor):
         for claim in claims:
             pod = self._pod(claim)
             if pod is None or _job_of(pod) != job:
-                wrong.append(f"{claim.key or claim.uid}, {self._refutation(pod, act) or instead}")
+                name = pod.key if pod is not None else claim.key or claim.uid
+                wrong.append(f"{name}, {self._refutation(pod, act) or instead}")
         return f"An event, which {_anyone(act)} can write, names {'; another one '.join(wrong)}." if wrong else ""
 
 

@@ -108,9 +108,9 @@ FORGED = {
 }
 WHY = {
     "nobody": "names team/nobody-x, of which the recording has no pod",
-    "waiting": "neither nominated for n1 nor the next one bound there",
-    "running": "which was bound to n2 before",
-    "two that differ": "neither nominated for n1 nor the next one bound there",
+    "waiting": "names team/other-x, which was neither nominated for n1 nor the next one bound there",
+    "running": "names team/runner-x, which was bound to n2 before",
+    "two that differ": "names team/other-x, which was neither nominated for n1 nor the next one bound there",
 }
 
 
@@ -132,7 +132,7 @@ def test_an_event_names_nobody_but_who_is_shown(tmp_path: Path, scheduler: str, 
     assert one.is_inferred == (not is_named)
     why = WHY.get(claims, "")
     if why and night.words.names_in_condition and "neither" in why:
-        why = "but the victim's condition names"
+        why = "names team/other-x, but the victim's condition names"
     text = about(one.pod, [one])
     assert (MARK in text, why in text) == (bool(WHY.get(claims)), True)
     [line] = between([one], began, night.now)
