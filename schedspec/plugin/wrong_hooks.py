@@ -6,27 +6,41 @@ no hook, or an argument that its hook does not have.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import inspect
 import re
+import traceback
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pluggy import PluginValidationError
 
+from .. import distribution
 from ..gherkin.tables import nearest
 from ..terminal import short_path
 
 _HOOK = re.compile(r"\bhook '(\w+)'")
+_CONFLICT = re.compile(r"conflicting option string|already added")
 _ARGUMENTS = re.compile(r"Argument\(s\) \{(.*)\} are declared")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
-    """Name a wrong hook of a conftest of the command line's paths."""
-    with refused(early_config.pluginmanager):
-        yield
+    """Name a wrong hook of a conftest of the command line's paths, and an option that it declares although we do."""
+    try:
+        with refused(early_config.pluginmanager):
+            yield
+    except (argparse.ArgumentError, ValueError) as problem:
+        frames = traceback.extract_tb(problem.__traceback__)
+        own = [frame for frame in frames if distribution.is_of_project(Path(frame.filename))]
+        if not own or not _CONFLICT.search(str(problem)):
+            raise
+        do_next = "rename the option of the conftest; schedspec or a plugin has one of this name"
+        place = f"{short_path(own[-1].filename)}:{own[-1].lineno}"
+        raise pytest.UsageError(f"{place}: {problem}\n  do next: {do_next}") from None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

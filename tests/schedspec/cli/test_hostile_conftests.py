@@ -163,6 +163,12 @@ def test_a_wrong_hook_of_any_plugin_is_named(call: Call, tmp_path: Path, plugin:
     is_named(done, f"{plugin}:2", WRONG_HOOKS[hook])
 
 
+@pytest.mark.parametrize("command", RUNS)
+def test_an_option_of_a_conftest_that_is_ours_is_named(call: Call, command: str) -> None:
+    own = "def pytest_addoption(parser):\n    parser.addoption('--out')\n"
+    is_named(call(own, command, *RUNS[command]), "conftest.py:2", "conflicting option string: --out")
+
+
 ENDS = (
     "sys.exit(3)",
     "sys.exit(0)",
