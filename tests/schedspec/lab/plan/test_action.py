@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -56,6 +57,32 @@ def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path, ar
     assert done.returncode == 1, done.stderr
     assert "* Queue a: deserved nvidia.com/gpu 1 → nvidia.com/gpu 2" in (team / "summary.md").read_text("utf-8")
     assert (team / "out" / "schedspec" / "plan" / "plan.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("plan", "comment", "arguments", "refused"),
+    [
+        ("false", "false", "", ""),
+        ("true", "true", "--model", ""),
+        ("true", "false", "", ""),
+        *((word, "false", "", f"plan: {word} is neither") for word in ("yes", "True", "1", "", "on", "true false")),
+        *(("true", word, "", f"plan-comment: {word} is neither") for word in ("yes", "True", "")),
+        ("tr\nue", "false", "", "plan: tr ue is neither"),
+        ("false", "true", "", "plan-comment: true does nothing without plan: true"),
+        ("false", "false", "--model", "plan-arguments do nothing without plan: true"),
+    ],
+)
+def test_inputs_of_a_plan_that_nothing_reads_are_refused(
+    action: Any, plan: str, comment: str, arguments: str, refused: str
+) -> None:
+    step = action["runs"]["steps"][0]
+    given = dict(zip(("PLAN", "COMMENT", "ARGUMENTS"), (plan, comment, arguments), strict=True))
+    assert given.keys() == step["env"].keys()
+    command = ["bash", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2 if refused else 0, "")
+    assert done.stdout.startswith(f"::error title=schedspec::{refused}" if refused else "")
+    assert len(done.stdout.splitlines()) == bool(refused)
 
 
 def test_the_workflow_of_init_names_inputs_of_the_action(action: Any) -> None:
