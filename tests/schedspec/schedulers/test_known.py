@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,10 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "entry"),
-    ENTRIES,
-    ids=[" ".join([f"{name}: {it.scenario}", *it.example.values(), *it.versions]) for name, it in ENTRIES],
-)
+IDS = [" ".join([f"{name}: {it.scenario}", *it.example.values(), *it.versions]) for name, it in ENTRIES]
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=IDS)
 def test_a_known_difference_names_an_existing_scenario(name: str, entry: known.KnownDifference) -> None:
     nodes = {node.name: node for node in documents.scenarios_of(documents.read_document(FEATURES / entry.feature))}
     assert entry.scenario in nodes
@@ -35,3 +35,13 @@ def test_a_known_difference_names_an_existing_scenario(name: str, entry: known.K
     assert entry.instead
     assert (entry.upstream or entry.design).startswith("https://")
     assert not entry.design or "/issues/" not in entry.design  # an issue is not a design
+
+
+@pytest.mark.parametrize("entry", [entry for _, entry in ENTRIES], ids=IDS)
+def test_a_known_difference_speaks_of_work_of_its_feature(entry: known.KnownDifference) -> None:
+    text = (FEATURES / entry.feature).read_text("utf-8")
+    for signature in entry.signatures:
+        for amounts in (signature.expected, signature.seen):
+            for key in amounts:
+                what, _, work = key.partition(" ")
+                assert what not in ("running", "evicted") or re.search(rf"\b{re.escape(work)}\b", text), key
