@@ -126,6 +126,8 @@ class FeatureFile(pytest.Module):
         if unsaved is not None:  # pytest-bdd would bind the scenarios of the saved file
             return
         documents.forget(self.path)
+        if replaced := short_names.problems(self):
+            raise self.CollectError("\n".join(replaced))
         short_names.register(self)
         functions = {node.name: bdd.bind(self.path, node) for node in documents.scenarios_of(document)}
         vars(self.obj).update(functions)

@@ -20,6 +20,7 @@ PREFIX = "schedspec_"
 NAMES = ("world", "history", "expect", "live")
 OF_OUR_STEPS = ("cards", "submit", "refusals", "beside")
 """Fixtures of our own steps. Other steps cannot use their short names."""
+_OUR_MODULES = f"{__name__.partition('.')[0]}."
 SHADOWED: pytest.StashKey[set[str]] = pytest.StashKey()
 """One line for each fixture of the project that has the short name of one of our fixtures."""
 
@@ -35,6 +36,17 @@ def register(file: pytest.Module) -> None:
             file.config.stash.setdefault(SHADOWED, set()).add(_line(name, function, file.config.rootpath))
 
 
+def problems(file: pytest.Module) -> list[str]:
+    """Return one text for each fixture of the project that has the full name of one of ours: it would replace ours."""
+    found = ((name, bdd.fixture_of(file, PREFIX + name)) for name in (*NAMES, *OF_OUR_STEPS))
+    return [
+        f"{_place(function, file.config.rootpath)}: the fixture {PREFIX + name!r} would replace schedspec's, "
+        f"and every sentence would use it\n    do next: give it another name; it may request {PREFIX + name!r}"
+        for name, function in found
+        if function is not None and not function.__module__.startswith(_OUR_MODULES)
+    ]
+
+
 def _alias(name: str) -> Callable[..., Any]:
     ours = PREFIX + name
 
@@ -45,8 +57,12 @@ def _alias(name: str) -> Callable[..., Any]:
 
 
 def _line(name: str, function: Callable[..., Any], root: Path) -> str:
+    place = _place(function, root)
+    return f"schedspec: {place} defines its own fixture {name!r}; schedspec's is {PREFIX}{name}"
+
+
+def _place(function: Callable[..., Any], root: Path) -> str:
     code = inspect.unwrap(function).__code__
     path = Path(code.co_filename)
     shown = path.relative_to(root) if path.is_relative_to(root) else path
-    place = f"{shown}:{code.co_firstlineno}"
-    return f"schedspec: {place} defines its own fixture {name!r}; schedspec's is {PREFIX}{name}"
+    return f"{shown}:{code.co_firstlineno}"

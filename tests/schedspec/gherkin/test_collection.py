@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from schedspec.gherkin import short_names
+
 Run = Callable[..., pytest.RunResult]
 
 GOOD = """\
@@ -512,3 +514,18 @@ def test_a_folder_of_features_that_pytest_leaves_out_is_named(
 def test_other_files_beside_features_are_not_read(specs: Run, pytester: pytest.Pytester, name: str) -> None:
     pytester.path.joinpath(name).write_text(GOOD)
     specs(pods=GOOD).assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("name", [*short_names.NAMES, *short_names.OF_OUR_STEPS])
+def test_a_fixture_that_would_replace_one_of_ours_is_refused(specs: Run, name: str) -> None:
+    fixture = f"\nimport pytest\n\n@pytest.fixture\ndef schedspec_{name}():\n    return None\n"
+    result = specs(steps=fixture, pods=GOOD)
+    result.assert_outcomes(errors=1)
+    text = f"conftest.py:*: the fixture 'schedspec_{name}' would replace schedspec's, and every sentence would use it"
+    result.stdout.fnmatch_lines([text, f"*it may request 'schedspec_{name}'"])
+
+
+@pytest.mark.parametrize("name", short_names.NAMES)
+def test_a_fixture_may_request_one_of_ours(specs: Run, name: str) -> None:
+    fixture = f"\nimport pytest\n\n@pytest.fixture\ndef my_{name}(schedspec_{name}):\n    return schedspec_{name}\n"
+    specs(steps=fixture, pods=GOOD).assert_outcomes(passed=3)
