@@ -113,6 +113,23 @@ def refuse_lost_files(
             raise HarnessError(f"{text}\n  do next: name another file")
 
 
+def refuse_lost_files_beside(option: str, always: Path, others: Sequence[Path]) -> None:
+    """Refuse to replace a file whose name the user did not write, unless an earlier run of the command wrote it.
+
+    Args:
+        option: The option that decides where the files are written.
+        always: The file or folder that each run of the command writes, too. If it is missing, `others` are foreign.
+        others: The files whose names the command chooses.
+
+    Raises:
+        HarnessError: One of `others` is a file that somebody else wrote.
+    """
+    lost = next((file for file in others if file.is_file()), None)
+    if lost is not None and not always.exists():
+        what = f"{option}: {lost} exists, and no earlier run of this command wrote it: {always} is missing"
+        raise HarnessError(f"{what}\n  do next: name another place with {option}, or remove {lost.name}")
+
+
 def refuse_no_cluster(kubeconfig: Path | None) -> None:
     """Refuse to read a cluster if nothing names one: no file, no configuration of kubectl, and not in a pod.
 

@@ -11,7 +11,7 @@ from .. import distribution, results
 from ..conformance import report_file
 from ..conformance.levels import MEANING, Level
 from . import output
-from .answers import explains_errors
+from .answers import explains_errors, refuse_lost_files_beside
 
 REPORT, BADGE = "conformance.yaml", "conformance.svg"
 
@@ -50,6 +50,7 @@ def conformance_command(
       schedspec conformance --scheduler volcano --profile all -- -n 2
       schedspec conformance --from out/run --profile extended
     """
+    refuse_lost_files_beside("--out", out / BADGE, [out / REPORT])
     levels = list(Level) if profiles == "all" else [Level(profiles)]
     if existing is None:
         status = _run(scheduler, levels, cluster, out, options)

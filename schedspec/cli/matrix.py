@@ -8,7 +8,7 @@ import click
 
 from ..api.errors import HarnessError
 from ..report import matrix, record
-from .answers import explains_errors
+from .answers import explains_errors, refuse_lost_files_beside
 
 
 @click.command("matrix")
@@ -28,6 +28,8 @@ def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
     """
     if len({run.resolve() for run in runs}) < len(runs):
         raise HarnessError("a RUN is named twice: its verdicts would count twice\n  do next: name each run once")
+    beside = [out / name for name in ("matrix.md", "matrix.html", "summary.md")]
+    refuse_lost_files_beside("--out", out / "matrix.json", beside)
     found = matrix.make(map(matrix.read, runs))
     folders = [run if run.is_dir() else run.parent for run in runs]
     files = matrix.write(found, out, list(record.read_all(folders)))

@@ -29,7 +29,7 @@ from ..lab.twin import Choice, reads_policies
 from ..scheduler.inputs import write_line
 from ..schedulers import find
 from ..virtual.state.over_time import time_in
-from .answers import explains_errors, print_json, refuse_lost_files, refuses_bad_input
+from .answers import explains_errors, print_json, refuse_lost_files, refuse_lost_files_beside, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
@@ -166,6 +166,9 @@ def plan_command(**given: Any) -> int:
     """
     inputs = [(f"--{name}", given[name]) for name in ("state", "now", "proposed", "load")]
     refuse_lost_files([("--out", given["out"])], [*inputs, *(("--features", file) for file in given["features"])])
+    refuse_lost_files_beside(
+        "--out", given["out"] / "plan.json", [given["out"] / "plan.md", given["out"] / "plan.html"]
+    )
     plan = _planned(given)
     _write(plan, given["out"])
     if given["output"] == "json":
@@ -287,8 +290,8 @@ def _write(plan: Plan, out: Path) -> None:
     results = {side: out / f"{side}{suffix}.jsonl" for side in ("now", "proposed") if plan.over_load}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "plan.md").write_text(render_markdown(plan), "utf-8")
         (out / "plan.json").write_bytes(write_line(plan))
+        (out / "plan.md").write_text(render_markdown(plan), "utf-8")
         queues = [queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
         page.write(plan, results, queues, out / "plan.html")
     except OSError as error:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.columns import InputError
-from .answers import explains_errors, refuse_lost_files, refuses_bad_input
+from .answers import explains_errors, refuse_lost_files, refuse_lost_files_beside, refuses_bad_input
 
 _BAD_INPUT = 2
 _PATH = click.Path(path_type=Path)
@@ -37,6 +37,9 @@ def _simulate(**values: Any) -> int:
             *((f"--{name}", file) for name in ("nodes", "queues", "sweep") for file in getattr(given, name)),
         ],
     )
+    if given.page is None and given.join is None and given.index is None:
+        sweep_folder = given.out.with_suffix("")
+        refuse_lost_files_beside("--page", given.out if given.out.exists() else sweep_folder, [page])
     if given.join is not None:
         source = click.get_current_context().get_parameter_source
         is_set = {name for name in values if source(name) is ParameterSource.COMMANDLINE}
