@@ -26,7 +26,7 @@ from ..model.resources import render_amount
 from ..model.task import Task
 from ..reasons import refusal_data, render_refusal, render_victim
 from .replay import RECORDING, RecordedCycle, cycles
-from .segments import RecordError, read_segment, required_segments
+from .segments import RecordError, lost_ends, read_segment, required_segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _SHOWN = 8
@@ -244,6 +244,7 @@ def main(given: SimpleNamespace) -> int:
                 earlier += [
                     (cycle.title, eviction) for eviction in cycle.decided.decisions.evictions if eviction.task == name
                 ]
+        sys.stderr.writelines(f"{lost}\n" for lost in lost_ends(given.recording))
     except NotNamedError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -26,7 +26,7 @@ from ..model.printable import OUTPUT, one_line
 from ..policy.loader import PolicyError, load_policy, read_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .segments import RecordError, read_segment, required_segments
+from .segments import RecordError, lost_ends, read_segment, required_segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
 
@@ -164,6 +164,7 @@ def main(given: SimpleNamespace) -> int:
             differing.append(changed)
             if given.output == "text":
                 out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
+        sys.stderr.writelines(f"{lost}\n" for lost in lost_ends(given.recording))
     except (RecordError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

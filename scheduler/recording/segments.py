@@ -252,6 +252,20 @@ def read_segment(path: Path) -> Iterator[Input]:
         yield given
 
 
+def lost_ends(path: Path) -> Iterator[str]:
+    """Yield a sentence for each segment that ends within a line, which `read_segment` leaves out.
+
+    Raises:
+        RecordError: There is no recording.
+    """
+    for segment in required_segments(path):
+        last = b"\n"
+        for piece in unpacked(segment, zlib.decompressobj(wbits=31)):
+            last = piece[-1:] or last
+        if last != b"\n":
+            yield f"{segment}: ends within a line, which is left out: the file was cut, or its writer was killed"
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number, begun, size, total = 0, list[bytes](), 0, 0
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import resource
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,25 @@ def test_damaged_recordings_never_end_in_a_traceback(reclaimed: Path, reader: st
     with contextlib.suppress(*REFUSALS):
         READERS[reader](path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "more than 1 GB"
+
+
+@pytest.mark.parametrize("command", ["replay", "explain job"])
+def test_a_line_that_was_cut_off_is_named_and_a_whole_recording_is_not(
+    reclaimed: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (segment,) = reclaimed.glob("cycles-0*")
+    packed = segment.read_bytes()
+    content, path = gzip.decompress(packed), segment.with_name("cycles-cut.jsonl.gz")
+    seen = set()
+    for size in range(len(packed) - 60, len(packed) + 1, 4):
+        path.write_bytes(packed[:size])
+        left = zlib.decompressobj(wbits=31).decompress(path.read_bytes())
+        READERS[command](path)
+        is_lost = not left.endswith(b"\n")
+        named = f"{path}: ends within a line, which is left out: the file was cut, or its writer was killed\n"
+        assert capsys.readouterr().err == (named if is_lost else "")
+        seen.add((is_lost, left == content))
+    assert {(True, False), (False, True)} <= seen
 
 
 @pytest.mark.parametrize("limit", ["MAX_LINE", "MAX_LINES", "MAX_BYTES"])
