@@ -199,9 +199,10 @@ class State:
         """Raise TooOldError if the state was taken more than `most` seconds before `now`."""
         if now - self.taken > most:
             days = int((now - self.taken) // DAY) + 1
+            then = f"was taken {render_age(now - self.taken)} ago, at {timestamp(self.taken)}"
             raise TooOldError(
                 self.source,
-                f"was taken {render_age(now - self.taken)} ago, at {timestamp(self.taken)}",
+                then if self.taken else "has no time: none of its objects has a creationTimestamp",
                 f"take a new one with `schedspec dump`, or permit it with --max-age {days}d",
             )
 

@@ -208,6 +208,9 @@ def test_a_note_names_kueues_objects_if_kueue_decides_in_part(tmp_path: Path) ->
 def test_the_error_about_an_old_state_names_its_age() -> None:
     state = state_of(TABLE)
     state.check_age(state.taken + 86400, 2 * 86400)
+    undated = State("list.json")
+    with pytest.raises(TooOldError, match="none of its objects has a creationTimestamp"):
+        undated.check_age(86400 * 365 * 50, 86400)
     with pytest.raises(TooOldError, match="3 d ago") as raised:
         state.check_age(state.taken + 3 * 86400, 2 * 86400)
     assert "--max-age 4d" in raised.value.remedy
