@@ -266,8 +266,10 @@ def test_axe_finds_no_serious_issue(browser: Browser, report: Path, scheme: str,
 
 
 def test_a_scenario_fits_a_narrow_screen_and_can_be_printed(browser: Browser, report: Path) -> None:
+    cells = f"[...document.querySelectorAll('#{ANCHOR} .evictions td')]"
     with browser.page(report, ANCHOR, width=390) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert 0 < max(page.evaluate(f"{cells}.map(it => it.getBoundingClientRect().right)")) <= 390
     with browser.page(report, ANCHOR, color_scheme="dark") as page:
         page.emulate_media(media="print", color_scheme="light")
         assert page.locator(f"#{ANCHOR} .picture").is_visible()
