@@ -26,7 +26,7 @@ def measure(part: int) -> Iterator[Figure]:
     yield pace()
     yield from asyncio.run(backlog(NODES // part, GANGS // part))
     yield pace()
-    yield from asyncio.run(one_pod(GANGS * SIZE // part))
+    yield from asyncio.run(one_pod(GANGS // part * SIZE))
     yield pace()
     yield from asyncio.run(compared(NODES // part, GANGS // part))
     yield pace()
