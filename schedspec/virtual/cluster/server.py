@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -107,9 +108,15 @@ class ApiServer:
 
     def __init__(self, store: Store, later: Callable[[float, Callable[[], None]], object]) -> None:
         self.store, self._later = store, later
-        self._applied: dict[tuple[str, str, str], Object] = {}
-        """Uid, field manager and subresource → the fields that were applied last."""
+        self._applied: defaultdict[str, dict[tuple[str, str], Object]] = defaultdict(dict)
+        """Uid → field manager and subresource → the fields that were applied last."""
         self._names = itertools.count(1)
+        store.add_listener(self._forget)
+
+    def _forget(self, kind: Kind, change: str, item: Object) -> None:
+        del kind
+        if change == "DELETED":
+            self._applied.pop(item["metadata"]["uid"], None)
 
     def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
         """Return status and body of the answer."""
@@ -215,7 +222,7 @@ class ApiServer:
         if old is None and manager and not place.sub:
             _require_valid(kind, body)
             made = self.create(kind, place.namespace, {**body, "metadata": {**body["metadata"], "name": place.name}})
-            self._applied[made["metadata"]["uid"], manager, ""] = body
+            self._applied[made["metadata"]["uid"]][manager, ""] = body
             return made
         old = self._found(place)
         meta = body.get("metadata") or {} if isinstance(body, Mapping) else {}
@@ -227,9 +234,9 @@ class ApiServer:
         elif not content_type:
             new = body
         elif manager:
-            field = old["metadata"]["uid"], manager, place.sub
-            new = merge.apply(old, self._applied.get(field, {}), body)
-            self._applied[field] = body
+            applied = self._applied[old["metadata"]["uid"]]
+            new = merge.apply(old, applied.get((manager, place.sub), {}), body)
+            applied[manager, place.sub] = body
         else:
             new = merge.merge(old, body, keyed=content_type == _STRATEGIC)
         if place.sub == "status":

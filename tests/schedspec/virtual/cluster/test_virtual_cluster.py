@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from schedspec.scheduler.kube.errors import Gone
-from schedspec.virtual.cluster import VirtualCluster
+from schedspec.virtual.cluster import VirtualCluster, store
+from schedspec.virtual.cluster.server import ApiServer
 from schedspec.virtual.cluster.virtual_cluster import VirtualHttp
 
 NODE = "/api/v1/nodes"
@@ -85,6 +86,20 @@ def test_a_job_is_admitted_bound_run_and_completed(api: Api) -> None:
     assert api.names(PODS, "Running") == ["a-t-0", "a-t-1"]
     api.cluster.advance(3600)
     assert api.phases("a") == ["Pending", "Running", "Completed"]
+
+
+def test_the_server_forgets_what_was_applied_to_a_deleted_object() -> None:
+    objects = store.Store(lambda: 0.0)
+    server = ApiServer(objects, lambda _seconds, _action: None)
+    server.create(store.NAMESPACES, "", {"metadata": {"name": "spec"}})
+    body = json.dumps({"metadata": {"name": "a"}, "spec": {"minMember": 3}}).encode()
+    for query in ("fieldManager=one", "fieldManager=two&force=true"):
+        status, answer = server.request("PATCH", f"{GROUPS}/a?{query}", body, APPLY)
+        assert status < 300, answer
+    uid = json.loads(answer)["metadata"]["uid"]
+    assert uid in str(vars(server))
+    assert server.request("DELETE", f"{GROUPS}/a")[0] == 200
+    assert uid not in str(vars(server))
 
 
 def test_an_idle_day_takes_less_than_30_seconds(api: Api) -> None:
