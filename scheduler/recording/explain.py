@@ -25,8 +25,8 @@ from ..model.printable import OUTPUT
 from ..model.resources import render_amount
 from ..model.task import Task
 from ..reasons import refusal_data, render_refusal, render_victim
-from .replay import RECORDING, RecordedCycle, cycles
-from .segments import RecordError, lost_ends, read_segment, required_segments
+from .replay import RECORDING, RecordedCycle, cycles, print_lost_end
+from .segments import RecordError, read_segment, required_segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _SHOWN = 8
@@ -233,7 +233,7 @@ def main(given: SimpleNamespace) -> int:
     count = 0
     try:
         name = read_names(given.recording).find(given.kind, given.name)
-        for cycle in cycles(given.recording):
+        for cycle in cycles(given.recording, print_lost_end):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
             count += 1
@@ -244,7 +244,6 @@ def main(given: SimpleNamespace) -> int:
                 earlier += [
                     (cycle.title, eviction) for eviction in cycle.decided.decisions.evictions if eviction.task == name
                 ]
-        sys.stderr.writelines(f"{lost}\n" for lost in lost_ends(given.recording))
     except NotNamedError as error:
         sys.stderr.write(f"{error}\n")
         return 1

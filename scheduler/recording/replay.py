@@ -8,7 +8,7 @@ state to which the recorded policy led.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..model.printable import OUTPUT, one_line
 from ..policy.loader import PolicyError, load_policy, read_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .segments import RecordError, lost_ends, read_segment, required_segments
+from .segments import RecordError, read_segment, required_segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
 
@@ -58,14 +58,19 @@ class RecordedCycle:
         return f"cycle {self.decided.cycle} at {datetime.fromtimestamp(self.decided.now, UTC):%Y-%m-%d %H:%M:%S.%f}Z"
 
 
-def cycles(path: Path) -> Iterator[RecordedCycle]:
-    """Return the cycles of a recording (a directory, or one segment), oldest first.
+def print_lost_end(text: str) -> None:
+    """Tell the user that a segment ends within a line."""
+    sys.stderr.write(f"{text}\n")
+
+
+def cycles(path: Path, lost_end: Callable[[str], object] = lambda _: None) -> Iterator[RecordedCycle]:
+    """Return the cycles of a recording (a directory, or one segment), oldest first. `lost_end`: as of `read_segment`.
 
     Raises:
         RecordError: There is no recording, or it cannot be read.
     """
     for segment in required_segments(path):
-        yield from cycles_of(read_segment(segment))
+        yield from cycles_of(read_segment(segment, lost_end))
 
 
 def cycles_of(inputs: Iterable[Input]) -> Iterator[RecordedCycle]:
@@ -149,7 +154,7 @@ def main(given: SimpleNamespace) -> int:
         other = load_policy(read_policy(given.policy), str(given.policy)) if given.policy else None
         count = 0
         differing: list[_ChangedCycle] = []
-        for cycle in cycles(given.recording):
+        for cycle in cycles(given.recording, print_lost_end):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
             count += 1
@@ -164,7 +169,6 @@ def main(given: SimpleNamespace) -> int:
             differing.append(changed)
             if given.output == "text":
                 out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
-        sys.stderr.writelines(f"{lost}\n" for lost in lost_ends(given.recording))
     except (RecordError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,13 +232,17 @@ def _segments_in(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"cycles-*{SUFFIX}"))
 
 
-def read_segment(path: Path) -> Iterator[Input]:
+def read_segment(path: Path, lost_end: Callable[[str], object] = lambda _: None) -> Iterator[Input]:
     """Yield the inputs of one segment. An unfinished segment ends with its last complete line.
+
+    Args:
+        path: The segment.
+        lost_end: Receives a sentence if the segment ends within a line.
 
     Raises:
         RecordError: The file is not a recording, or is a recording of another version.
     """
-    for number, line in _lines(path):
+    for number, line in _lines(path, lost_end):
         try:
             given = read_line(line)
         except (ValueError, RecursionError) as error:
@@ -252,21 +256,7 @@ def read_segment(path: Path) -> Iterator[Input]:
         yield given
 
 
-def lost_ends(path: Path) -> Iterator[str]:
-    """Yield a sentence for each segment that ends within a line, which `read_segment` leaves out.
-
-    Raises:
-        RecordError: There is no recording.
-    """
-    for segment in required_segments(path):
-        last = b"\n"
-        for piece in unpacked(segment, zlib.decompressobj(wbits=31)):
-            last = piece[-1:] or last
-        if last != b"\n":
-            yield f"{segment}: ends within a line, which is left out: the file was cut, or its writer was killed"
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, lost_end: Callable[[str], object]) -> Iterator[tuple[int, bytes]]:
     number, begun, size, total = 0, list[bytes](), 0, 0
     try:
         for piece in unpacked(path, zlib.decompressobj(wbits=31)):
@@ -284,6 +274,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise RecordError(
                     f"{path}, line {number + 1}: has more than {MAX_LINE} bytes, and no recording has such a line"
                 )
+        if any(begun):
+            lost_end(f"{path}: ends within a line, which is left out: the file was cut, or its writer was killed")
     except zlib.error as error:
         text = f"{error}; a segment is a gzip file named cycles-*{SUFFIX}"
         with open_input(path) as file:
