@@ -20,7 +20,7 @@ from ...scheduler.model.printable import one_line
 from ...scheduler.model.times import timestamp
 from ...scheduler.reasons.text import count
 from ...schedulers import Adapter
-from .preemptors import KEPT, NEXT, PreemptorLog
+from .preemptors import NEXT, PreemptorLog, forget_old
 
 AT_ONCE = 2.0
 """Seconds within which evictions for one preemptor count as one decision."""
@@ -51,7 +51,7 @@ class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: str = ""
     """How the preemptor is known; empty if the victim's condition names it."""
     contradiction: str = ""
-    """What events claim about the preemptor and does not hold, in a sentence."""
+    """The claims of events about the preemptor that do not hold, in a sentence."""
 
 
 class EvictionLog:
@@ -86,8 +86,7 @@ class EvictionLog:
             self._preemptors.note_pod(version.at, version.object)
         if version.change == "gone" and version.ref.kind in view.QUEUED:
             self._gone[str(version.object["metadata"].get("uid"))] = version.at, key_of(version.object)
-            while next(iter(self._gone.values()))[0] < version.at - KEPT:
-                del self._gone[next(iter(self._gone))]
+            forget_old(self._gone, version.at)
 
     def pass_time(self, at: float) -> None:
         """Pass on the evictions that are old enough, and forget older acts."""

@@ -96,7 +96,7 @@ class PreemptorLog(Monitor):
     def before(self, pod: Pod, what: str) -> None:
         if what == "end":
             self._ended[pod.uid] = self.ledger.at, pod
-            _forget(self._ended, self.ledger.at)
+            forget_old(self._ended, self.ledger.at)
 
     def note_pod(self, at: float, pod: Object) -> None:
         """Note a version of a pod."""
@@ -115,7 +115,7 @@ class PreemptorLog(Monitor):
         if claim not in known and len(known) < _MOST_CLAIMS:
             known.append(claim)
         self.claims[victim] = at, known
-        _forget(self.claims, at)
+        forget_old(self.claims, at)
 
     def forget(self, at: float) -> None:
         """Forget the old nominations of pods that no longer wait."""
@@ -229,7 +229,7 @@ def _anyone(act: Act) -> str:
     return f"anyone who may create events in {act.pod['metadata'].get('namespace')}"
 
 
-def _forget(kept: dict[str, _Timed], at: float) -> None:
+def forget_old(kept: dict[str, _Timed], at: float) -> None:
     """Forget what is too old; the oldest comes first."""
     while kept and next(iter(kept.values()))[0] < at - KEPT:
         del kept[next(iter(kept))]
