@@ -54,7 +54,7 @@ def conformance_command(
     levels = list(Level) if profiles == "all" else [Level(profiles)]
     if existing is None:
         status = _run(scheduler, levels, cluster, out, options)
-        if not (out / results.FILE).is_file():  # pytest has said why
+        if not (out / results.FILE).is_file():  # pytest printed why
             return status or 1
     found = report_file.make(results.read(existing or out), levels, distribution.version() or "checkout")
     out.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ def state_of(kind: Kind, obj: Object, queues: QueueIndex) -> dict[str, Any]:
     return {name: value for name, value in _state(kind, obj, queues) if value not in (None, "", [], {}, False)}
 
 
-def _state(kind: Kind, obj: Object, queues: QueueIndex) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - kinds
+def _state(kind: Kind, obj: Object, queues: QueueIndex) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912 - kinds
     spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     match kind:
         case Kind.POD:
@@ -113,20 +113,24 @@ def _state(kind: Kind, obj: Object, queues: QueueIndex) -> Iterator[tuple[str, A
         case Kind.PYTORCHJOB | Kind.JOB | Kind.DEPLOYMENT:
             yield "conditions", _true_conditions(status)
         case Kind.EVENT:
-            about, related = obj.get("involvedObject") or {}, obj.get("related") or {}
-            for name in ("type", "reason", "message", "count", "action"):
-                yield name, obj.get(name)
-            yield "about", f"{about.get('kind')} {about.get('name')}"
-            yield "uid", about.get("uid")
-            yield "related", f"{related.get('kind')} {related.get('name')}" if related else None
-            yield "source", (obj.get("source") or {}).get("component") or obj.get("reportingComponent")
-            annotations = metadata.get("annotations") or {}
-            yield "annotations", {key: value for key, value in annotations.items() if key.startswith("schedspec.dev/")}
+            yield from _of_event(obj)
         case Kind.COMMAND:
             yield "action", obj.get("action")
             yield "target", (obj.get("target") or {}).get("name")
         case Kind.PRIORITYCLASS:
             yield "value", obj.get("value")
+
+
+def _of_event(obj: Object) -> Iterator[tuple[str, Any]]:
+    about, related = obj.get("involvedObject") or {}, obj.get("related") or {}
+    for name in ("type", "reason", "message", "count", "action"):
+        yield name, obj.get(name)
+    yield "about", f"{about.get('kind')} {about.get('name')}"
+    yield "uid", about.get("uid")
+    yield "related", f"{related.get('kind')} {related.get('name')}" if related else None
+    yield "source", (obj.get("source") or {}).get("component") or obj.get("reportingComponent")
+    annotations = obj["metadata"].get("annotations") or {}
+    yield "annotations", {key: value for key, value in annotations.items() if key.startswith("schedspec.dev/")}
 
 
 def _message(obj: Object, condition: str, status: str) -> str:
